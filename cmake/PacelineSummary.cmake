@@ -1,0 +1,7 @@
+message(STATUS "")
+message(STATUS "Paceline ${PROJECT_VERSION}")
+message(STATUS "  build type      ${CMAKE_BUILD_TYPE}")
+message(STATUS "  several ranks   ${PACELINE_MPI_FOUND_TEXT}")
+message(STATUS "  kernel arch     ${PACELINE_KERNEL_ARCH}")
+message(STATUS "  tests           ${PACELINE_TESTS}")
+message(STATUS "  sanitizers      ${PACELINE_SANITIZE}")

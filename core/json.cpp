@@ -1,0 +1,203 @@
+#include "core/json.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_set>
+#include <utility>
+
+#include "core/file.hpp"
+
+namespace paceline::core {
+
+void Faults::throw_if_any() const {
+  if (!faults_.empty()) throw ConfigError(faults_);
+}
+
+Cursor Cursor::at(std::string_view key) const {
+  Cursor child = *this;
+  child.pointer_ += '/';
+  for (const char c : key) {  // RFC 6901 escapes
+    if (c == '~') {
+      child.pointer_ += "~0";
+    } else if (c == '/') {
+      child.pointer_ += "~1";
+    } else {
+      child.pointer_ += c;
+    }
+  }
+  return child;
+}
+
+void Cursor::fault(std::string problem) const {
+  faults_->add({file_, pointer_, std::move(problem)});
+}
+
+namespace {
+
+/// Builds a document from parse events; refuses duplicate keys and deep nesting.
+class DocumentBuilder final : public nlohmann::json_sax<Json> {
+ public:
+  explicit DocumentBuilder(const Cursor& cursor) : root_cursor_(cursor) {}
+
+  [[nodiscard]] Json take() { return std::move(root_); }
+
+  bool null() override { return scalar(nullptr); }
+  bool boolean(bool value) override { return scalar(value); }
+  bool number_integer(number_integer_t value) override { return scalar(value); }
+  bool number_unsigned(number_unsigned_t value) override { return scalar(value); }
+  bool number_float(number_float_t value, const string_t& /*text*/) override {
+    return scalar(value);
+  }
+  bool string(string_t& value) override { return scalar(std::move(value)); }
+  bool binary(binary_t& /*value*/) override { return false; }
+
+  bool start_object(std::size_t /*size*/) override { return open(Json::object()); }
+  bool start_array(std::size_t /*size*/) override { return open(Json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& name) override {
+    Level& level = stack_.back();
+    if (!level.seen.insert(name).second) {
+      here().at(name).fault("this key is given twice (each key may stand once)");
+    }
+    level.key = name;
+    return true;
+  }
+
+  bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
+                   const nlohmann::detail::exception& error) override {
+    std::string text = error.what();  // "[json.exception.parse_error.101] parse error at line …"
+    if (const auto end = text.find("] "); end != std::string::npos) text.erase(0, end + 2);
+    here().fault("not valid JSON: " + text);
+    return false;
+  }
+
+ private:
+  struct Level {
+    Json* container;
+    std::string key;
+    std::unordered_set<std::string> seen;
+  };
+
+  [[nodiscard]] Cursor here() const {
+    Cursor cursor = root_cursor_;
+    for (const Level& level : stack_) {
+      if (level.container->is_array()) {
+        cursor = cursor.at(level.container->size());
+      } else if (!level.key.empty()) {
+        cursor = cursor.at(level.key);
+      }
+    }
+    return cursor;
+  }
+
+  Json& place(Json value) {
+    if (stack_.empty()) return root_ = std::move(value);
+    Level& level = stack_.back();
+    if (level.container->is_array()) {
+      level.container->push_back(std::move(value));
+      return level.container->back();
+    }
+    return (*level.container)[level.key] = std::move(value);
+  }
+
+  template <class T>
+  bool scalar(T&& value) {
+    place(Json(std::forward<T>(value)));
+    return true;
+  }
+
+  bool open(Json container) {
+    if (stack_.size() >= max_json_depth) {
+      root_cursor_.fault("nested more than " + std::to_string(max_json_depth) +
+                         " levels deep (the limit)");
+      return false;
+    }
+    stack_.push_back({&place(std::move(container)), {}, {}});
+    return true;
+  }
+
+  bool close() {
+    stack_.pop_back();
+    return true;
+  }
+
+  Cursor root_cursor_;
+  Json root_;
+  std::vector<Level> stack_;
+};
+
+}  // namespace
+
+Json parse_json(std::string_view text, const Cursor& cursor) {
+  if (text.size() > max_json_bytes) {
+    cursor.fault("holds " + std::to_string(text.size()) + " bytes (at most " +
+                 std::to_string(max_json_bytes) + ")");
+    return nullptr;
+  }
+  DocumentBuilder builder(cursor);
+  constexpr bool strict = true;
+  constexpr bool ignore_comments = true;
+  const bool ok =
+      Json::sax_parse(text, &builder, nlohmann::detail::input_format_t::json, strict, ignore_comments);
+  return ok ? builder.take() : Json(nullptr);
+}
+
+Json read_json_file(const std::filesystem::path& path, const Cursor& cursor) {
+  std::string text;
+  try {
+    text = read_file(path, max_json_bytes);
+  } catch (const ConfigError& error) {
+    for (const Fault& fault : error.faults()) cursor.faults().add(fault);
+    return nullptr;
+  }
+  return parse_json(text, cursor);
+}
+
+std::string shown(const Json& value) {
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return "a list of " + std::to_string(value.size());
+  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  constexpr std::size_t limit = 60;
+  if (text.size() > limit) text = text.substr(0, limit - 1) + "…";
+  return text;
+}
+
+namespace {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, substituted}));
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  constexpr std::size_t longest_word = 100;  // a longer one is no slip of the hand
+  if (word.size() > longest_word) return {};
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance < best_distance) {
+      best = candidate;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+std::string to_text(const Json& value) {
+  return value.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace paceline::core

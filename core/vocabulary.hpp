@@ -1,0 +1,206 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+/// The words of Paceline: one enum and one spelling each, for files, tables and code.
+namespace paceline::core {
+
+/// The spellings of an enum, in order of its enumerators; specialised once for each.
+template <class Enum>
+struct Spelling;
+
+enum class DataType : std::uint8_t { fp32, tf32, fp16, bf16, fp8, fp64, int32, uint8 };
+template <>
+struct Spelling<DataType> {
+  static constexpr std::array words{"fp32", "tf32", "fp16", "bf16", "fp8", "fp64", "int32", "uint8"};
+};
+[[nodiscard]] constexpr std::int64_t bytes_per_element(DataType type) {
+  switch (type) {
+    case DataType::fp64: return 8;
+    case DataType::fp32:
+    case DataType::tf32:
+    case DataType::int32: return 4;
+    case DataType::fp16:
+    case DataType::bf16: return 2;
+    case DataType::fp8:
+    case DataType::uint8: return 1;
+  }
+  return 0;
+}
+
+/// Where an operation belongs in the training step.
+enum class Phase : std::uint8_t { data, forward, backward, communication, optimizer };
+template <>
+struct Spelling<Phase> {
+  static constexpr std::array words{"data", "forward", "backward", "communication", "optimizer"};
+};
+
+/// Each instant of a rank's compute stream belongs to exactly one of these (docs/glossary.md).
+enum class TimelinePhase : std::uint8_t {
+  forward,
+  backward,
+  optimizer,
+  exposed_communication,
+  straggler_wait,
+  pipeline_bubble,
+  copy_wait,
+  data_wait,
+  host_bound_idle,
+  other
+};
+template <>
+struct Spelling<TimelinePhase> {
+  static constexpr std::array words{
+      "forward",         "backward",  "optimizer", "exposed_communication", "straggler_wait",
+      "pipeline_bubble", "copy_wait", "data_wait", "host_bound_idle",       "other"};
+};
+
+/// What an operation computes; `models/program.hpp` states shapes and operands of each.
+enum class OperationKind : std::uint8_t {
+  load_batch,
+  patchify,
+  matmul,
+  bias_gradient,
+  embed_tokens,
+  embed_tokens_gradient,
+  layer_norm,
+  layer_norm_gradient,
+  attention,
+  attention_gradient,
+  gelu,
+  gelu_gradient,
+  add,
+  select_class_token,
+  select_class_token_gradient,
+  cross_entropy,
+  cross_entropy_gradient,
+  adamw,
+  all_reduce
+};
+template <>
+struct Spelling<OperationKind> {
+  static constexpr std::array words{"load_batch",
+                                    "patchify",
+                                    "matmul",
+                                    "bias_gradient",
+                                    "embed_tokens",
+                                    "embed_tokens_gradient",
+                                    "layer_norm",
+                                    "layer_norm_gradient",
+                                    "attention",
+                                    "attention_gradient",
+                                    "gelu",
+                                    "gelu_gradient",
+                                    "add",
+                                    "select_class_token",
+                                    "select_class_token_gradient",
+                                    "cross_entropy",
+                                    "cross_entropy_gradient",
+                                    "adamw",
+                                    "all_reduce"};
+};
+
+/// An in-order queue of operations of one rank.
+enum class Stream : std::uint8_t { compute, communication };
+template <>
+struct Spelling<Stream> {
+  static constexpr std::array words{"compute", "communication"};
+};
+
+enum class MemoryCategory : std::uint8_t {
+  parameters,
+  gradients,
+  optimizer_state,
+  activations,
+  communication,
+  workspace,
+  context
+};
+template <>
+struct Spelling<MemoryCategory> {
+  static constexpr std::array words{"parameters",    "gradients", "optimizer_state", "activations",
+                                    "communication", "workspace", "context"};
+};
+
+enum class CollectiveKind : std::uint8_t { all_reduce };
+template <>
+struct Spelling<CollectiveKind> {
+  static constexpr std::array words{"all_reduce"};
+};
+
+enum class CollectiveAlgorithm : std::uint8_t { ring };
+template <>
+struct Spelling<CollectiveAlgorithm> {
+  static constexpr std::array words{"ring"};
+};
+
+enum class ReportKind : std::uint8_t { predicted, measured };
+template <>
+struct Spelling<ReportKind> {
+  static constexpr std::array words{"predicted", "measured"};
+};
+
+/// What holds a step back: the closed list of docs/glossary.md.
+enum class Cause : std::uint8_t {
+  compute,
+  memory_bandwidth,
+  host_launch,
+  data_loading,
+  storage,
+  copy_to_gpu,
+  intra_node_link,
+  network,
+  latency,
+  slow_device,
+  slow_link,
+  slow_host,
+  optimizer,
+  memory_capacity,
+  unexplained
+};
+template <>
+struct Spelling<Cause> {
+  static constexpr std::array words{"compute",         "memory_bandwidth", "host_launch",
+                                    "data_loading",    "storage",          "copy_to_gpu",
+                                    "intra_node_link", "network",          "latency",
+                                    "slow_device",     "slow_link",        "slow_host",
+                                    "optimizer",       "memory_capacity",  "unexplained"};
+};
+
+/// The exact GELU (with erf) or its tanh approximation.
+enum class GeluForm : std::uint8_t { exact, tanh };
+template <>
+struct Spelling<GeluForm> {
+  static constexpr std::array words{"exact", "tanh"};
+};
+
+template <class Enum>
+[[nodiscard]] constexpr std::string_view spelling(Enum value) {
+  return Spelling<Enum>::words.at(static_cast<std::size_t>(value));
+}
+
+template <class Enum>
+inline constexpr std::size_t count_of = Spelling<Enum>::words.size();
+
+/// A value for each enumerator.
+template <class Enum, class T>
+class PerEnum {
+ public:
+  [[nodiscard]] constexpr T& operator[](Enum key) { return values_.at(static_cast<std::size_t>(key)); }
+  [[nodiscard]] constexpr const T& operator[](Enum key) const {
+    return values_.at(static_cast<std::size_t>(key));
+  }
+  [[nodiscard]] constexpr auto begin() const { return values_.begin(); }
+  [[nodiscard]] constexpr auto end() const { return values_.end(); }
+  constexpr bool operator==(const PerEnum&) const = default;
+
+ private:
+  std::array<T, count_of<Enum>> values_{};
+};
+
+}  // namespace paceline::core

@@ -1,0 +1,298 @@
+#include "models/experiment.hpp"
+
+#include <numeric>
+
+#include "core/fields.hpp"
+#include "core/file.hpp"
+#include "models/architecture_fields.hpp"
+#include "models/zoo.hpp"
+
+namespace paceline::models {
+namespace {
+
+using core::Cursor;
+using core::FieldTable;
+using core::Json;
+using core::ValueType;
+
+constexpr std::int64_t most_ranks = 1 << 20;
+constexpr std::int64_t largest_batch = 1 << 24;
+
+std::vector<std::string> known_models() {
+  std::vector<std::string> names;
+  for (const ZooEntry& entry : zoo()) {
+    names.push_back(entry.architecture.id);
+    names.insert(names.end(), entry.aliases.begin(), entry.aliases.end());
+  }
+  return names;
+}
+
+void read_model_name(const Json& json, const Cursor& cursor, VitArchitecture& model) {
+  const auto name = json.get<std::string>();
+  if (const ZooEntry* entry = find_in_zoo(name)) {
+    model = entry->architecture;
+    return;
+  }
+  const std::string near = core::nearest(name, known_models());
+  cursor.fault("got " + core::shown(json) + ", which is no model of the zoo" +
+               (near.empty() ? "" : "; did you mean \"" + near + "\"?") +
+               " (`paceline list models` prints all)");
+}
+
+/// A zoo name; or an object with the keys of an architecture, starting from `base` if given.
+ValueType<VitArchitecture> model_value() {
+  ValueType<VitArchitecture> type;
+  type.read = [](const Json& json, const Cursor& cursor, VitArchitecture& model) {
+    if (json.is_string()) {
+      read_model_name(json, cursor, model);
+      return;
+    }
+    if (!json.is_object()) {
+      cursor.fault("got " + core::shown(json) + " (must be a model's name or an object)");
+      return;
+    }
+    const std::size_t faults_before = cursor.faults().size();
+    Json rest = json;
+    model.id = "inline";
+    if (const auto base = json.find("base"); base != json.end()) {
+      if (base->is_string()) {
+        read_model_name(*base, cursor.at("base"), model);
+        if (rest.size() > 1) model.id += "+";  // no longer the model of that name
+      } else {
+        cursor.at("base").fault("got " + core::shown(*base) + " (must be a model's name)");
+      }
+      rest.erase("base");
+    }
+    if (const auto id = json.find("id"); id != json.end()) {
+      core::text().read(*id, cursor.at("id"), model.id);
+      rest.erase("id");
+    }
+    architecture_fields().read(rest, cursor, model);
+    if (cursor.faults().size() == faults_before) check_architecture(model, cursor);
+  };
+  type.write = [](const VitArchitecture& model) {
+    Json json{{"id", model.id}};
+    json.update(architecture_fields().write(model));
+    return json;
+  };
+  type.schema = [] {
+    Json object = architecture_fields().schema();
+    object["properties"]["base"] = {{"enum", known_models()}};
+    object["properties"]["id"] = {{"type", "string"}};
+    return Json{{"anyOf", {Json{{"enum", known_models()}}, object}}};
+  };
+  return type;
+}
+
+/// One value for all ranks, or a list with one for each.
+ValueType<std::vector<std::int64_t>> per_rank_value() {
+  const auto one = core::integer<std::int64_t>({.min = 1, .max = largest_batch});
+  const auto many = core::list(one, 1, most_ranks);
+  ValueType<std::vector<std::int64_t>> type;
+  type.read = [=](const Json& json, const Cursor& cursor, std::vector<std::int64_t>& values) {
+    if (json.is_array()) {
+      many.read(json, cursor, values);
+      return;
+    }
+    values.assign(1, 0);
+    one.read(json, cursor, values.front());
+  };
+  type.write = [](const std::vector<std::int64_t>& values) {
+    return values.size() == 1 ? Json(values.front()) : Json(values);
+  };
+  type.schema = [=] { return Json{{"anyOf", {one.schema(), many.schema()}}}; };
+  return type;
+}
+
+/// Texts that must be one of a few, with a message for what is planned but not built.
+ValueType<std::string> one_of(std::vector<std::string> allowed, std::string why) {
+  ValueType<std::string> type = core::text();
+  type.read = [=](const Json& json, const Cursor& cursor, std::string& value) {
+    core::text().read(json, cursor, value);
+    if (!json.is_string()) return;
+    if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return;
+    std::string list;
+    for (const std::string& word : allowed) list += (list.empty() ? "" : ", ") + word;
+    cursor.fault("got " + core::shown(json) + " (must be one of " + list + "; " + why + ")");
+  };
+  type.schema = [=] { return Json{{"enum", allowed}}; };
+  return type;
+}
+
+/// Advice for a key that other tools use: our key and, where it converts, the value.
+std::function<std::string(const Json&)> advice(std::string key, std::string meaning) {
+  return [=](const Json& value) {
+    return "here it is \"" + key + "\": " + core::shown(value) + " (" + meaning + ")";
+  };
+}
+
+template <class T>
+void add_foreign_batch_spellings(FieldTable<T>& fields) {
+  const std::string micro = "images per rank and forward pass; the global batch follows from it";
+  for (const char* key : {"batch_size", "per_device_train_batch_size",
+                          "train_micro_batch_size_per_gpu", "per_device_batch_size"}) {
+    fields.foreign(key, advice("training/micro_batch", micro));
+  }
+  fields.foreign("gradient_accumulation_steps",
+                 advice("training/accumulation_steps", "micro-steps per optimizer step"));
+  fields.foreign("lr", advice("training/learning_rate", "constant"));
+  fields.foreign("num_epochs", advice("training/epochs", "passes over the training split"));
+  fields.foreign("num_train_epochs", advice("training/epochs", "passes over the training split"));
+  fields.foreign("amp", [](const Json& value) {
+    return "here it is \"training/precision\": " +
+           std::string(value == Json(true) ? "\"amp_fp16\" or \"amp_bf16\"" : "\"fp32\"") +
+           " (CPU ranks run fp32)";
+  });
+}
+
+const FieldTable<Dataset>& dataset_fields() {
+  static const FieldTable<Dataset> table = [] {
+    FieldTable<Dataset> fields;
+    fields.required("name", &Dataset::name, core::text(),
+                    "synthetic, or any name when path is given");
+    fields.optional("path", &Dataset::path, core::text(),
+                    "folder with dataset.json, relative to where the command runs");
+    fields.optional("samples", &Dataset::samples,
+                    core::integer<std::int64_t>({.min = 1, .max = INT64_C(1) << 40}),
+                    "images in the training split");
+    fields.check([](const Dataset& dataset, const Cursor& cursor) {
+      if (dataset.name != "synthetic" && !dataset.path) {
+        cursor.fault("data set \"" + dataset.name +
+                     "\" has no path (give \"path\": a folder with dataset.json, or use "
+                     "\"synthetic\")");
+      }
+    });
+    return fields;
+  }();
+  return table;
+}
+
+const FieldTable<Training>& training_fields() {
+  static const FieldTable<Training> table = [] {
+    using T = Training;
+    constexpr double below_one = 0.999999999;
+    FieldTable<T> fields;
+    fields.required("micro_batch", &T::micro_batch, per_rank_value(),
+                    "images per rank and micro-step: one value, or a list with one for each rank");
+    fields.defaulted("accumulation_steps", &T::accumulation_steps,
+                     core::integer<std::int64_t>({.min = 1, .max = 65536}),
+                     "micro-steps per optimizer step");
+    fields.defaulted("precision", &T::precision, one_of({"fp32"}, "CPU ranks run fp32"),
+                     "arithmetic and storage");
+    fields.defaulted("optimizer", &T::optimizer, one_of({"adamw"}, "no other is built yet"),
+                     "update rule");
+    fields.defaulted("learning_rate", &T::learning_rate, core::number(core::not_negative),
+                     "constant over the run");
+    fields.defaulted("betas", &T::betas, core::list(core::number({.min = 0.0, .max = below_one}), 2, 2),
+                     "decay of the first and the second moment");
+    fields.defaulted("epsilon", &T::epsilon, core::number(core::positive),
+                     "added to the root of the second moment");
+    fields.defaulted("weight_decay", &T::weight_decay, core::number(core::not_negative),
+                     "decoupled, on every parameter as torch.optim.AdamW does");
+    fields.defaulted("dataset", &T::dataset, core::record(dataset_fields()),
+                     "where images come from");
+    fields.defaulted("epochs", &T::epochs, core::integer<std::int64_t>({.min = 1, .max = 1'000'000}),
+                     "passes over the training split");
+    fields.defaulted("seed", &T::seed, core::integer<std::int64_t>({.min = 0}),
+                     "of weights, order and synthetic images");
+    add_foreign_batch_spellings(fields);
+    return fields;
+  }();
+  return table;
+}
+
+const FieldTable<Parallel>& parallel_fields() {
+  static const FieldTable<Parallel> table = [] {
+    FieldTable<Parallel> fields;
+    fields.defaulted("world_size", &Parallel::world_size,
+                     core::integer<std::int64_t>({.min = 1, .max = most_ranks}), "ranks");
+    fields.defaulted("bucket_mib", &Parallel::bucket_mib,
+                     core::integer<std::int64_t>({.min = 1, .max = 1 << 20}),
+                     "most gradient bytes that one all-reduce carries, in 2^20 bytes");
+    fields.defaulted("overlap", &Parallel::overlap, core::boolean(),
+                     "start a bucket's all-reduce while the backward pass goes on");
+    return fields;
+  }();
+  return table;
+}
+
+const FieldTable<Run>& run_fields() {
+  static const FieldTable<Run> table = [] {
+    FieldTable<Run> fields;
+    const auto steps = core::integer<std::int64_t>({.min = 1, .max = 1'000'000'000});
+    fields.defaulted("steps", &Run::steps, steps, "timed steps");
+    fields.defaulted("warmup_steps", &Run::warmup_steps,
+                     core::integer<std::int64_t>({.min = 0, .max = 1'000'000'000}),
+                     "steps before timing starts");
+    return fields;
+  }();
+  return table;
+}
+
+const FieldTable<Experiment>& experiment_fields() {
+  static const FieldTable<Experiment> table = [] {
+    using E = Experiment;
+    FieldTable<E> fields;
+    fields.document("experiment");
+    fields.required("model", &E::model, model_value(),
+                    "a zoo name or alias, or an object with an architecture's keys");
+    fields.defaulted("cluster", &E::cluster, core::text(), "a cluster's id, or a path");
+    fields.defaulted("framework", &E::framework,
+                     one_of({"paceline"}, "no other is built yet"), "software stack that trains");
+    fields.required("training", &E::training, core::record(training_fields()), "what is trained");
+    fields.defaulted("parallel", &E::parallel, core::record(parallel_fields()),
+                     "how ranks share the work");
+    fields.defaulted("run", &E::run, core::record(run_fields()), "what is timed");
+    add_foreign_batch_spellings(fields);
+    fields.check([](const E& experiment, const Cursor& cursor) {
+      const std::size_t given = experiment.training.micro_batch.size();
+      if (given != 1 && given != static_cast<std::size_t>(experiment.parallel.world_size)) {
+        cursor.at("training").at("micro_batch").fault(
+            "got a list of " + std::to_string(given) + " (must be one value, or one for each of " +
+            std::to_string(experiment.parallel.world_size) + " ranks)");
+      }
+    });
+    return fields;
+  }();
+  return table;
+}
+
+}  // namespace
+
+AdamWSettings Training::adamw() const {
+  return {.learning_rate = learning_rate,
+          .beta1 = betas.at(0),
+          .beta2 = betas.at(1),
+          .epsilon = epsilon,
+          .weight_decay = weight_decay};
+}
+
+std::int64_t Experiment::global_batch() const {
+  std::int64_t images = 0;
+  for (int rank = 0; rank < static_cast<int>(parallel.world_size); ++rank) {
+    images += micro_batch_of(rank);
+  }
+  return images * training.accumulation_steps;
+}
+
+std::string Experiment::hash() const {
+  Experiment without_place = *this;
+  without_place.training.dataset.path.reset();
+  return core::hash_text(experiment_text(without_place));
+}
+
+Experiment read_experiment(const std::filesystem::path& path) {
+  return core::from_file(path, experiment_fields());
+}
+
+Experiment read_experiment_text(std::string_view text, const std::string& file) {
+  return core::from_text(text, experiment_fields(), file);
+}
+
+std::string experiment_text(const Experiment& experiment) {
+  return core::to_text(experiment_fields().write(experiment));
+}
+
+std::string experiment_schema() { return core::to_text(experiment_fields().schema()); }
+
+}  // namespace paceline::models

@@ -1,0 +1,139 @@
+#include "models/zoo.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "core/fields.hpp"
+#include "core/share_directory.hpp"
+#include "models/architecture_fields.hpp"
+
+namespace paceline::models {
+
+const core::FieldTable<VitArchitecture>& architecture_fields() {
+  using V = VitArchitecture;
+  constexpr std::int64_t largest_image = 65536;
+  constexpr std::int64_t largest_width = 1 << 20;
+  constexpr std::int64_t deepest = 4096;
+  static const core::FieldTable<V> table = [] {
+    core::FieldTable<V> fields;
+    const auto size = core::integer<std::int64_t>({.min = 1, .max = largest_image});
+    const auto width = core::integer<std::int64_t>({.min = 1, .max = largest_width});
+    fields.defaulted("image_size", &V::image_size, size, "pixels a side");
+    fields.defaulted("patch_size", &V::patch_size, size, "pixels a side; divides image_size");
+    fields.defaulted("channels", &V::channels, core::integer<std::int64_t>({.min = 1, .max = 1024}),
+                     "colour channels");
+    fields.defaulted("width", &V::width, width, "embedding dimension");
+    fields.defaulted("depth", &V::depth, core::integer<std::int64_t>({.min = 1, .max = deepest}),
+                     "transformer blocks");
+    fields.defaulted("heads", &V::heads, width, "attention heads; divides width");
+    fields.defaulted("mlp_hidden", &V::mlp_hidden, width, "hidden width of the MLP");
+    fields.defaulted("classes", &V::classes, width, "outputs of the head");
+    fields.defaulted("gelu", &V::gelu, core::word<core::GeluForm>(), "exact (erf) or tanh");
+    fields.defaulted("layer_norm_epsilon", &V::layer_norm_epsilon, core::number(core::positive),
+                     "added to the variance");
+    return fields;
+  }();
+  return table;
+}
+
+void check_architecture(const VitArchitecture& architecture, const core::Cursor& cursor) {
+  for (const auto& [key, problem] : faults_of(architecture)) cursor.at(key).fault(problem);
+}
+
+namespace {
+
+struct ZooFile {
+  std::string source;
+  std::vector<ZooEntry> architectures;
+};
+
+core::ValueType<ZooEntry> zoo_entry() {
+  core::ValueType<ZooEntry> type;
+  type.read = [](const core::Json& json, const core::Cursor& cursor, ZooEntry& entry) {
+    if (!json.is_object() || !json.contains("id") || !json["id"].is_string()) {
+      cursor.fault("got " + core::shown(json) + " (must be an object with an id)");
+      return;
+    }
+    core::Json rest = json;
+    entry.architecture.id = json["id"].get<std::string>();
+    rest.erase("id");
+    if (rest.contains("aliases")) {
+      core::list(core::text()).read(rest["aliases"], cursor.at("aliases"), entry.aliases);
+      rest.erase("aliases");
+    }
+    architecture_fields().read(rest, cursor, entry.architecture);
+    check_architecture(entry.architecture, cursor);
+  };
+  type.write = [](const ZooEntry& entry) {
+    core::Json json{{"id", entry.architecture.id}, {"aliases", entry.aliases}};
+    json.update(architecture_fields().write(entry.architecture));
+    return json;
+  };
+  type.schema = [] {
+    core::Json schema = architecture_fields().schema();
+    schema["properties"]["id"] = {{"type", "string"}};
+    schema["properties"]["aliases"] = {{"type", "array"}, {"items", {{"type", "string"}}}};
+    schema["required"].push_back("id");
+    return schema;
+  };
+  return type;
+}
+
+const core::FieldTable<ZooFile>& zoo_fields() {
+  static const core::FieldTable<ZooFile> table = [] {
+    core::FieldTable<ZooFile> fields;
+    fields.document("zoo");
+    fields.required("source", &ZooFile::source, core::text(), "where the architectures come from");
+    fields.required("architectures", &ZooFile::architectures, core::list(zoo_entry(), 1),
+                    "one entry each");
+    return fields;
+  }();
+  return table;
+}
+
+std::vector<ZooEntry> read_zoo() {
+  std::vector<std::filesystem::path> files;
+  const auto folder = core::share_directory() / "models" / "zoo";
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    if (file.path().extension() == ".json") files.push_back(file.path());
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<ZooEntry> entries;
+  std::set<std::string> names;
+  for (const auto& path : files) {
+    ZooFile file = core::from_file(path, zoo_fields());
+    for (ZooEntry& entry : file.architectures) {
+      entry.source = file.source;
+      std::vector<std::string> all = entry.aliases;
+      all.push_back(entry.architecture.id);
+      for (const std::string& name : all) {
+        if (!names.insert(name).second) {
+          throw core::ConfigError(path.string(), "",
+                                  "the name \"" + name + "\" is given twice in the zoo");
+        }
+      }
+      entries.push_back(std::move(entry));
+    }
+  }
+  return entries;
+}
+
+}  // namespace
+
+const std::vector<ZooEntry>& zoo() {
+  static const std::vector<ZooEntry> entries = read_zoo();
+  return entries;
+}
+
+const ZooEntry* find_in_zoo(std::string_view name) {
+  for (const ZooEntry& entry : zoo()) {
+    if (entry.architecture.id == name) return &entry;
+    if (std::find(entry.aliases.begin(), entry.aliases.end(), name) != entry.aliases.end()) {
+      return &entry;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace paceline::models

@@ -108,6 +108,10 @@ Measurements read_measurements(const std::filesystem::path& path) {
   return from_file(path, measurements_fields());
 }
 
+Measurements read_measurements_text(std::string_view text, const std::string& file) {
+  return from_text(text, measurements_fields(), file);
+}
+
 std::string measurements_text(const Measurements& measurements) {
   return to_text(measurements_fields().write(measurements));
 }

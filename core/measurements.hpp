@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/quantity.hpp"
@@ -69,6 +70,7 @@ struct Measurements {
 };
 
 [[nodiscard]] Measurements read_measurements(const std::filesystem::path& path);
+[[nodiscard]] Measurements read_measurements_text(std::string_view text, const std::string& file);
 [[nodiscard]] std::string measurements_text(const Measurements& measurements);
 [[nodiscard]] std::string measurements_schema();
 

@@ -11,6 +11,10 @@
 #include "core/ids.hpp"
 #include "core/quantity.hpp"
 #include "core/time.hpp"
+#include "hardware_profiles/gpu.hpp"
+#include "hardware_profiles/lookup.hpp"
+#include "hardware_profiles/node.hpp"
+#include "hardware_profiles/route_cache.hpp"
 
 /// Where training runs: devices, and the links between them.
 namespace paceline::hardware_profiles {
@@ -43,36 +47,34 @@ struct CpuDevice {
   double reduction_us_per_byte = 0;
 };
 
-/// A point of a measured table: both ends send and receive `bytes` at once.
-struct ExchangePoint {
-  core::Bytes bytes;
-  double time_us = 0;
-};
-
 using VertexId = core::OpaqueId<struct Vertex>;
 using LinkId = core::OpaqueId<struct Link>;
 
 /// A device, switch or memory of one node, or a switch of the fabric.
 struct Vertex {
-  std::string name;  // "node0/rank1"
+  std::string name;  // "node0/rank1", "fabric/switch"
   int node = -1;     // -1: fabric
-  std::string kind;  // cpu_rank, memory, switch, …
+  std::string kind;  // as in the file: cpu_rank, gpu, cpu, nic, switch, memory
 };
 
 struct Link {
   VertexId a, b;
-  std::string kind;           // shared_memory, ethernet, …
-  core::ByteRate bandwidth;   // each direction
+  std::string kind;          // shared_memory, ethernet, …
+  core::ByteRate bandwidth;  // each direction
   core::Time latency;
-  /// Takes precedence over bandwidth and latency where it covers the size.
+  /// Takes precedence over bandwidth and latency where it covers the size. Where a file gives a
+  /// table and no rate, `bandwidth` is that of its largest size and `latency` its shortest time.
   std::vector<ExchangePoint> measured;
+  Certainty bandwidth_certainty = Certainty::assumed;
+  Certainty latency_certainty = Certainty::assumed;  // assumed where it is a kind's default
 };
 
-/// The place of one rank.
+/// The place of one rank: a CPU slot or a GPU.
 struct Slot {
   VertexId vertex;
   int node = 0;
-  std::string device;  // id in `cpu_devices`
+  std::string device;  // id in `cpu_devices`, empty for a GPU
+  std::string gpu;     // id in `gpus`, empty for a CPU slot
 };
 
 struct Cluster {
@@ -82,27 +84,60 @@ struct Cluster {
   std::vector<Vertex> vertices;
   std::vector<Link> links;
   std::vector<Slot> slots;  // in rank order
-  std::string hash;         // of the file
+  std::string hash;         // of the file, and of the node and gpu files that it uses
   std::string origin;       // path of the file
 
-  /// Links from `from` to `to` in order, by least latency, then fewest links; empty if from == to.
-  /// Throws `core::ConfigError` if there is no way.
+  std::map<std::string, Gpu> gpus;  // those in the slots
+  std::vector<Node> node_kinds;     // one for each group of nodes
+  std::vector<int> kind_of_node;    // index in `node_kinds`, one for each node
+  /// Texts about how the file was made; no part of the hash.
+  std::map<std::string, std::string> provenance;
+
+  /// Links from `from` to `to` in order; empty if from == to. The way with the least latency; of
+  /// those the one with the fewest links; of those the one whose narrowest link is widest; of
+  /// those the one that arrives over the links with the lowest ids, seen from `to` backwards.
+  /// Vertices and links must not change between calls (a copy of the cluster may: it starts
+  /// afresh). Throws `core::ConfigError` if there is no way.
   [[nodiscard]] std::vector<LinkId> route(VertexId from, VertexId to) const;
+  /// The CPU device of a rank. Throws `core::ConfigError` if there is no such slot or it is a GPU.
   [[nodiscard]] const CpuDevice& device_of(int rank) const;
+  /// The GPU of a rank. Throws `core::ConfigError` if there is no such slot or it is a CPU slot.
+  [[nodiscard]] const Gpu& gpu_of(int rank) const;
+  /// Node `index`, counted over all groups.
+  [[nodiscard]] const Node& node(int index) const;
+  /// How many of the ranks 0 … world_size − 1 run on that node.
   [[nodiscard]] int active_ranks_on_node(int node, int world_size) const;
+  /// Whether GPUs like `rank`'s may read each other over PCI Express: the node's word, else the
+  /// card's.
+  [[nodiscard]] bool peer_to_peer_over_pcie(int rank) const;
+
+  RouteCache route_cache;
 };
 
-/// Reads a cluster file by path (if `reference` has a slash or ends in .json) or looks up
-/// `clusters/<id>.json` in `core::profile_directories(profiles)`.
+/// Reads a cluster file by path (if `reference` has a slash or ends in .json), or looks it up as
+/// `<dir>/clusters/<id>.json`, then `<dir>/<id>.json`, in `core::profile_directories(profiles)`.
 /// Throws `core::ConfigError` with every fault, or with the folders that were searched.
 [[nodiscard]] Cluster find_cluster(std::string_view reference, std::string_view profiles);
 
+/// Reads a cluster from text; `file` names it in messages.
+[[nodiscard]] Cluster read_cluster_text(std::string_view text, const std::string& file,
+                                        std::string_view profiles);
+
+/// A cluster of one node with these cards, by id or alias, in rank order: the `default_node` of the
+/// first, with its slots filled or, where its cards are fixed, its first ones. One card without a
+/// default node hangs on one CPU. Throws `core::ConfigError` where the node cannot hold them.
+[[nodiscard]] Cluster cluster_of_gpus(const std::vector<std::string>& cards,
+                                      std::string_view profiles);
+
 /// Text of a cluster file with one node of `ranks` CPU ranks that share `device` and talk through
 /// shared memory; `exchanges` may be empty for one rank.
-[[nodiscard]] std::string cpu_cluster_text(
-    const CpuDevice& device, int ranks, const std::vector<ExchangePoint>& exchanges,
-    const std::map<std::string, std::string>& provenance);
+[[nodiscard]] std::string cpu_cluster_text(const CpuDevice& device, int ranks,
+                                           const std::vector<ExchangePoint>& exchanges,
+                                           const std::map<std::string, std::string>& provenance);
 
+[[nodiscard]] std::vector<ProfileEntry> list_clusters(std::string_view profiles = {});
+
+/// JSON Schema of a cluster file.
 [[nodiscard]] std::string cluster_schema();
 
 }  // namespace paceline::hardware_profiles

@@ -28,9 +28,9 @@ struct Comparison {
   std::vector<std::string> only_in_one;
 };
 
-/// Why a report cannot be trusted: phases that do not sum to the step (predicted to 1 ps per phase's
-/// rounding, measured to 1 %), ranks that disagree with the world size, a bandwidth measured by one
-/// rank alone. Empty if nothing is wrong.
+/// Why a report cannot be trusted: phases that do not sum to the step (predicted to 1 ps per
+/// phase's rounding, measured to 1 %), ranks that disagree with the world size, a bandwidth
+/// measured by one rank alone. Empty if nothing is wrong.
 [[nodiscard]] std::vector<std::string> faults_of(const core::Report& report);
 
 /// Joins two reports of the same experiment by operation. Throws `core::ConfigError` if they are of

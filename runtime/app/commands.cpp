@@ -1,0 +1,220 @@
+#include "runtime/app/commands.hpp"
+
+#include <unistd.h>
+
+#include <boost/program_options.hpp>
+#include <cmath>
+#include <fstream>
+#include <iostream>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/file.hpp"
+#include "core/json.hpp"
+#include "core/measurements.hpp"
+#include "core/report.hpp"
+#include "models/experiment.hpp"
+#include "runtime/kernels/reference_product.hpp"
+#include "runtime/measure/calibrate.hpp"
+#include "runtime/measure/host.hpp"
+#include "runtime/training/trainer.hpp"
+
+namespace paceline::runtime {
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr const char* help_text = R"(paceline-rt: train a Vision Transformer for real, and measure it
+
+  paceline-rt doctor                       what this machine and this build can do
+  paceline-rt calibrate --out FILE         measure this machine for predictions (about 50 s)
+  paceline-rt train EXPERIMENT             train, measure each operation, write a report
+
+Several ranks: mpirun -n 2 paceline-rt calibrate …, mpirun -n 2 paceline-rt train …
+Options of a command: paceline-rt COMMAND --help
+Exit codes: 0 done, 1 ran and failed, 2 bad usage or input.
+
+Example:
+  paceline-rt train experiments/digits.json --json measured.json
+)";
+
+struct Parsed {
+  po::variables_map values;
+  bool asked_for_help = false;
+};
+
+Parsed parse(const std::vector<std::string>& arguments, const po::options_description& options,
+             const po::positional_options_description& positional, const std::string& usage) {
+  po::options_description all = options;
+  all.add_options()("help,h", "print this");
+  Parsed parsed;
+  po::store(po::command_line_parser(arguments).options(all).positional(positional).run(),
+            parsed.values);
+  if (parsed.values.count("help") > 0) {
+    std::cout << "usage: " << usage << "\n" << options;
+    parsed.asked_for_help = true;
+    return parsed;
+  }
+  po::notify(parsed.values);
+  return parsed;
+}
+
+/// Says what is going on, on a terminal only.
+void say(const std::string& text) {
+  if (::isatty(STDERR_FILENO) != 0) std::cerr << text << "\n";
+}
+
+/// Fails before anything runs if a result could not be written.
+void check_writable(const std::optional<std::string>& path) {
+  if (!path) return;
+  const auto folder = std::filesystem::absolute(*path).parent_path();
+  if (!std::filesystem::is_directory(folder) || ::access(folder.c_str(), W_OK) != 0) {
+    throw core::UsageError(*path + ": its folder does not exist or is not writable (make it first)");
+  }
+}
+
+std::optional<std::string> text_of(const po::variables_map& values, const char* name) {
+  if (values.count(name) == 0) return std::nullopt;
+  return values[name].as<std::string>();
+}
+
+int checked_threads(int threads) {
+  if (threads < 1 || threads > 1024) {
+    throw core::UsageError("--threads: got " + std::to_string(threads) + " (must be 1 to 1024)");
+  }
+  return threads;
+}
+
+int doctor(const std::vector<std::string>& arguments) {
+  if (!arguments.empty()) throw core::UsageError("doctor takes no arguments");
+  ReferenceProduct reference;
+  constexpr int repeats = 20;
+  reference.run(repeats);
+  const double rate = ReferenceProduct::gflop_per_s(repeats, reference.run(repeats));
+  for (const auto& [key, value] : host_provenance()) {
+    std::cout << fmt::format("{:<24}{}\n", key, value);
+  }
+  constexpr double gib = 1024.0 * 1024.0 * 1024.0;
+  std::cout << fmt::format("{:<24}{:.1f} GiB\n", "memory",
+                           static_cast<double>(usable_memory().value()) / gib);
+  std::cout << fmt::format("{:<24}{:.1f} GFLOP/s, one thread, fp32\n", "reference product", rate);
+  std::cout << fmt::format("{:<24}{}\n", "several ranks",
+                           mpi_library() == "none" ? "no (built without MPI)" : "yes, by mpirun");
+  std::cout << fmt::format("{:<24}{}\n", "GPU ranks", "not built yet");
+  return 0;
+}
+
+int calibrate_command(const std::vector<std::string>& arguments) {
+  po::options_description options("options");
+  options.add_options()("out", po::value<std::string>()->required(), "measurements file to write")(
+      "seconds", po::value<double>()->default_value(50), "how long to measure, about")(
+      "threads", po::value<int>()->default_value(1), "threads of every rank");
+  const Parsed parsed = parse(arguments, options, {}, "paceline-rt calibrate --out FILE");
+  if (parsed.asked_for_help) return 0;
+  const auto out = text_of(parsed.values, "out");
+  const double seconds = parsed.values["seconds"].as<double>();
+  if (!(seconds >= 1.0 && seconds <= 3600.0)) {
+    throw core::UsageError("--seconds: got " + std::to_string(seconds) + " (must be 1 to 3600)");
+  }
+  const int threads = checked_threads(parsed.values["threads"].as<int>());
+  check_writable(out);
+  const auto communicator = make_communicator();
+  CalibrationSettings settings{.threads_per_rank = threads, .seconds = seconds, .progress = {}};
+  if (communicator->rank() == 0) settings.progress = say;
+  const core::Measurements measurements = calibrate(*communicator, settings);
+  if (communicator->rank() != 0) return 0;
+  core::write_file_atomically(*out, core::measurements_text(measurements));
+  for (const core::MeasuredLevel& level : measurements.levels) {
+    std::cout << fmt::format("{} active rank{}: reference product {:.1f} GFLOP/s ({:.1f}–{:.1f}), "
+                             "{} kernels\n",
+                             level.active_ranks, level.active_ranks == 1 ? "" : "s",
+                             level.reference_gflop_per_s, level.reference_p10, level.reference_p90,
+                             level.kernels.size());
+  }
+  std::cout << "wrote " << *out << "; next: paceline make-profile " << *out << "\n";
+  return 0;
+}
+
+void print_summary(const core::Report& report) {
+  const core::StepTime& step = *report.step_time_us;
+  std::cout << fmt::format("{}: {} rank{}, {} images a step\n", report.model, report.world_size,
+                           report.world_size == 1 ? "" : "s", report.global_batch);
+  std::cout << fmt::format("step {:.2f} ms (p10 {:.2f}, p90 {:.2f}, {} steps), {:.0f} images/s, "
+                           "{:.1f} GFLOP/s of the model\n",
+                           step.median * 1e-3, step.p10 * 1e-3, step.p90 * 1e-3,
+                           step.samples->size(), *report.images_per_s,
+                           *report.model_flop_rate_gflop_per_s);
+  if (!report.training) return;
+  const core::TrainingResult& learnt = *report.training;
+  std::cout << fmt::format("{} epochs in {:.1f} s: loss {:.3f}, held-out accuracy {:.1f} % of {} "
+                           "images, training accuracy {:.1f} %\n",
+                           learnt.epochs, learnt.wall_time_s, learnt.loss_by_epoch.back(),
+                           learnt.held_out_accuracy * 100, learnt.held_out_samples,
+                           learnt.train_accuracy * 100);
+}
+
+int train_command(const std::vector<std::string>& arguments) {
+  po::options_description options("options");
+  options.add_options()("experiment", po::value<std::string>()->required(), "experiment file")(
+      "json", po::value<std::string>(), "report file to write")(
+      "data", po::value<std::string>(), "folder with images, instead of the experiment's")(
+      "threads", po::value<int>()->default_value(1), "threads of every rank")(
+      "expected-step-us", po::value<double>()->default_value(0),
+      "a step that takes 20 times as long ends the run")(
+      "predicted", po::value<std::string>(), "take the expected step from this report");
+  po::positional_options_description positional;
+  positional.add("experiment", 1);
+  const Parsed parsed = parse(arguments, options, positional, "paceline-rt train EXPERIMENT");
+  if (parsed.asked_for_help) return 0;
+  TrainSettings settings;
+  settings.experiment = models::read_experiment(*text_of(parsed.values, "experiment"));
+  settings.threads_per_rank = checked_threads(parsed.values["threads"].as<int>());
+  settings.expected_step_s = parsed.values["expected-step-us"].as<double>() * 1e-6;
+  if (const auto path = text_of(parsed.values, "predicted")) {
+    const core::Report predicted = core::read_report(*path);
+    if (predicted.step_time_us) settings.expected_step_s = predicted.step_time_us->median * 1e-6;
+  }
+  if (const auto data = text_of(parsed.values, "data")) {
+    settings.experiment.training.dataset.path = *data;
+  }
+  const auto json = text_of(parsed.values, "json");
+  check_writable(json);
+  const auto communicator = make_communicator();
+  if (communicator->rank() == 0) {
+    settings.progress = [](const std::string& what, double share) {
+      say(fmt::format("{:3.0f} %  {}", share * 100, what));
+    };
+  }
+  const core::Report report = train(*communicator, settings);
+  if (communicator->rank() != 0) return 0;
+  if (json) core::write_file_atomically(*json, core::report_text(report));
+  print_summary(report);
+  return 0;
+}
+
+}  // namespace
+
+int run_command(const std::vector<std::string>& arguments) {
+  const std::string command = arguments.empty() ? "help" : arguments.front();
+  const std::vector<std::string> rest(arguments.begin() + (arguments.empty() ? 0 : 1),
+                                      arguments.end());
+  if (command == "doctor") return doctor(rest);
+  if (command == "calibrate") return calibrate_command(rest);
+  if (command == "train") return train_command(rest);
+  if (command == "help" || command == "--help" || command == "-h") {
+    std::cout << help_text;
+    return arguments.empty() ? 2 : 0;
+  }
+  if (command == "--version") {
+    std::cout << "paceline-rt " PACELINE_VERSION "\n";
+    return 0;
+  }
+  const std::string near = core::nearest(command, {"doctor", "calibrate", "train", "help"});
+  throw core::UsageError("unknown command \"" + command + "\"" +
+                         (near.empty() ? "" : ", did you mean \"" + near + "\"?") +
+                         " (see paceline-rt help)");
+}
+
+}  // namespace paceline::runtime

@@ -1,0 +1,63 @@
+#include "runtime/measure/timed_run.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/statistics.hpp"
+#include "runtime/comm/numbers.hpp"
+
+namespace paceline::runtime {
+namespace {
+
+/// The reference product takes this share of a step.
+constexpr double reference_share = 0.075;
+constexpr double least_deadline_seconds = 10.0;
+
+double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
+
+/// How many products make the share, the same on all ranks.
+int reference_repeats(Communicator& communicator, ReferenceProduct& reference, double step_s) {
+  constexpr int probe = 3;
+  reference.run(probe);
+  const double one = seconds(reference.run(probe)) / probe;
+  const double wanted = std::max(1.0, std::round(reference_share * step_s / one));
+  return static_cast<int>(broadcast_numbers(communicator, {wanted}).front());
+}
+
+}  // namespace
+
+TimedRun run_timed(StepExecutor& executor, Communicator& communicator, Watchdog* watchdog,
+                   const models::Run& run, std::int64_t first_step, double expected_step_s) {
+  TimedRun result;
+  std::vector<double> warm_up;
+  std::int64_t step = first_step;
+  StepRecord record;
+  for (std::int64_t i = 0; i < std::max<std::int64_t>(1, run.warmup_steps); ++i) {
+    communicator.barrier();
+    executor.run_step(step++, record);
+    warm_up.push_back(seconds(record.end_ns - record.start_ns));
+    if (i == 0) result.first_step_ns = record.end_ns - record.start_ns;
+  }
+  const double typical = core::median(warm_up);
+  if (watchdog != nullptr) {
+    const double expected = expected_step_s > 0 ? expected_step_s : typical;
+    watchdog->set_deadline(std::chrono::duration<double>(
+        std::max(least_deadline_seconds, deadline_factor * expected)));
+  }
+  ReferenceProduct reference;
+  const int repeats = reference_repeats(communicator, reference, typical);
+  communicator.barrier();
+  std::int64_t before = reference.run(repeats);
+  for (std::int64_t i = 0; i < run.steps; ++i) {
+    communicator.barrier();
+    executor.run_step(step++, record);
+    const std::int64_t after = reference.run(repeats);
+    result.steps.push_back(record);
+    result.reference_gflop_per_s.push_back(
+        ReferenceProduct::gflop_per_s(2 * repeats, before + after));
+    before = after;
+  }
+  return result;
+}
+
+}  // namespace paceline::runtime

@@ -1,0 +1,1 @@
+int unused_reject_test = 0;

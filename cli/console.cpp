@@ -59,11 +59,12 @@ void Console::write(std::string_view text) const { out << text; }
 
 Console console_of_process() {
   const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;
-  return {.out = std::cout,
-          .err = std::cerr,
-          .width = columns_of_screen(),
-          .utf8 = locale_is_utf8(),
-          .colour = is_terminal && environment("NO_COLOR").empty() && environment("TERM") != "dumb"};
+  return {
+      .out = std::cout,
+      .err = std::cerr,
+      .width = columns_of_screen(),
+      .utf8 = locale_is_utf8(),
+      .colour = is_terminal && environment("NO_COLOR").empty() && environment("TERM") != "dumb"};
 }
 
 }  // namespace paceline::cli

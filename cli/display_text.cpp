@@ -65,11 +65,8 @@ bool is_in(char32_t code, const Range* first, const Range* last) {
 
 /// Unicode 15, "East Asian Width" W and F, in blocks; combining marks and what joins.
 int width_of(const Glyph& glyph) {
-  static constexpr std::array<Range, 5> nothing{{{0x0300, 0x036f},
-                                                 {0x200b, 0x200f},
-                                                 {0x20d0, 0x20f0},
-                                                 {0xfe00, 0xfe0f},
-                                                 {0xfe20, 0xfe2f}}};
+  static constexpr std::array<Range, 5> nothing{
+      {{0x0300, 0x036f}, {0x200b, 0x200f}, {0x20d0, 0x20f0}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}}};
   static constexpr std::array<Range, 9> wide{{{0x1100, 0x115f},
                                               {0x2e80, 0xa4cf},
                                               {0xac00, 0xd7a3},

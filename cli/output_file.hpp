@@ -8,8 +8,8 @@
 
 namespace paceline::cli {
 
-/// A file that the user wants written, of option `--<name>`; "-" is standard output. Made before the
-/// work starts, so that a path that cannot be written costs no computation.
+/// A file that the user wants written, of option `--<name>`; "-" is standard output. Made before
+/// the work starts, so that a path that cannot be written costs no computation.
 class OutputFile {
  public:
   /// Throws `core::UsageError` if the path cannot become a file: its folder is missing or not

@@ -100,7 +100,7 @@ std::string worst_class(const CpuDevice& device) {
 
 std::string kernel_model_text(const std::string& kernel_class, const KernelModel& model) {
   static const std::vector<std::pair<std::string, std::string>> counted_things{
-      {"rows", "row"},   {"heads", "head"},      {"scores", "score"},    {"values", "value"},
+      {"rows", "row"},   {"heads", "head"},     {"scores", "score"},  {"values", "value"},
       {"mn", "element"}, {"mk", "A's element"}, {"kn", "B's element"}};
   std::vector<std::string> parts;
   if (const double call = coefficient(model, "call"); call > 0.0) {
@@ -122,16 +122,15 @@ std::string kernel_model_text(const std::string& kernel_class, const KernelModel
   return joined(parts);
 }
 
-std::string fit_screen(const CpuDevice& device, const core::Measurements& measurements,
-                       int width) {
-  std::string screen = fmt::format("{}: {} a rank, {} GiB, {} µs to issue an operation\n",
-                                   device.name, counted(device.threads, "thread"),
-                                   significant(device.memory_gib),
-                                   significant(device.host_issue_us));
+std::string fit_screen(const CpuDevice& device, const core::Measurements& measurements, int width) {
+  std::string screen =
+      fmt::format("{}: {} a rank, {} GiB, {} µs to issue an operation\n", device.name,
+                  counted(device.threads, "thread"), significant(device.memory_gib),
+                  significant(device.host_issue_us));
   for (const auto& level : device.levels) {
-    screen += fmt::format("\n{} at once, reference product {} GFLOP/s each\n",
-                          counted(level.active_ranks, "rank"),
-                          significant(level.reference_gflop_per_s));
+    screen +=
+        fmt::format("\n{} at once, reference product {} GFLOP/s each\n",
+                    counted(level.active_ranks, "rank"), significant(level.reference_gflop_per_s));
     screen += level_table(level, width);
   }
   screen += "\n" + worst_class(device);

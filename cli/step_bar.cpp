@@ -56,11 +56,16 @@ std::array<int, parts> cells_of(const std::array<double, parts>& times, int cell
 
 double part_of(const core::PhaseTimes& phases, BarPart part) {
   switch (part) {
-    case BarPart::forward: return phases[TimelinePhase::forward];
-    case BarPart::backward: return phases[TimelinePhase::backward];
-    case BarPart::communication: return phases[TimelinePhase::exposed_communication];
-    case BarPart::optimizer: return phases[TimelinePhase::optimizer];
-    case BarPart::waiting: break;
+    case BarPart::forward:
+      return phases[TimelinePhase::forward];
+    case BarPart::backward:
+      return phases[TimelinePhase::backward];
+    case BarPart::communication:
+      return phases[TimelinePhase::exposed_communication];
+    case BarPart::optimizer:
+      return phases[TimelinePhase::optimizer];
+    case BarPart::waiting:
+      break;
   }
   return phases[TimelinePhase::straggler_wait] + phases[TimelinePhase::pipeline_bubble] +
          phases[TimelinePhase::copy_wait] + phases[TimelinePhase::data_wait] +

@@ -26,8 +26,9 @@ Table::Table(std::vector<Column> columns, int indent)
 
 void Table::add_row(std::vector<std::string> cells) {
   if (cells.size() != columns_.size()) {
-    throw core::InvariantError("a row of " + std::to_string(cells.size()) + " cells in a table of " +
-                               std::to_string(columns_.size()) + " columns");
+    throw core::InvariantError("a row of " + std::to_string(cells.size()) +
+                               " cells in a table of " + std::to_string(columns_.size()) +
+                               " columns");
   }
   rows_.push_back(std::move(cells));
 }
@@ -41,7 +42,8 @@ std::vector<int> Table::natural_widths() const {
   return widths;
 }
 
-int Table::total_width(const std::vector<std::size_t>& shown, const std::vector<int>& widths) const {
+int Table::total_width(const std::vector<std::size_t>& shown,
+                       const std::vector<int>& widths) const {
   int total = indent_;
   for (const std::size_t c : shown) total += widths[c];
   return total + gap * std::max(0, static_cast<int>(shown.size()) - 1);

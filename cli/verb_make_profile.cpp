@@ -31,8 +31,8 @@ int make_profile(const Arguments& arguments, const Console& console) {
         "output)");
   }
   const core::Measurements measurements = core::read_measurements(path);
-  const auto device = with_file_name(
-      path, [&] { return validate::fit_cpu_device(measurements, "cpu_rank"); });
+  const auto device =
+      with_file_name(path, [&] { return validate::fit_cpu_device(measurements, "cpu_rank"); });
   const std::string cluster =
       with_file_name(path, [&] { return validate::make_cpu_cluster(measurements); });
   if (!target->is_standard_output()) {
@@ -53,10 +53,11 @@ Verb make_profile_verb() {
           .summary = "turn measurements of this machine into a cluster file",
           .operands = "MEASUREMENTS",
           .arity = {1, 1},
-          .about = "Fits a model of each kernel to what `paceline-rt calibrate` measured, prints "
-                   "how well it fits, and writes a cluster file with as many ranks as were "
-                   "measured at once. The residual is the standard deviation of log(measured / "
-                   "model); predictions carry it as their interval.",
+          .about =
+              "Fits a model of each kernel to what `paceline-rt calibrate` measured, prints "
+              "how well it fits, and writes a cluster file with as many ranks as were "
+              "measured at once. The residual is the standard deviation of log(measured / "
+              "model); predictions carry it as their interval.",
           .examples = {"paceline make-profile measurements.json --out this_machine.json"},
           .options = {{"out", "FILE", "the cluster file to write; - is standard output"}},
           .run = make_profile};

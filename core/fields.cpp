@@ -36,19 +36,24 @@ std::optional<double> read_number(const Json& json, const Cursor& cursor, double
 
 std::optional<std::int64_t> read_integer(const Json& json, const Cursor& cursor, std::int64_t min,
                                          std::int64_t max) {
-  if (!expect(json.is_number_integer(), json, cursor, "a whole number")) return std::nullopt;
-  const bool beyond_int64 = json.is_number_unsigned() &&
-                            json.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX);
-  const std::int64_t value = beyond_int64 ? INT64_MAX : json.get<std::int64_t>();
-  if (value < min) {
+  // Beyond 64 bits the parser makes a whole number unsigned or a double.
+  constexpr auto largest = static_cast<std::uint64_t>(INT64_MAX);
+  const double real = json.is_number_float() ? json.get<double>() : 0.0;
+  const bool above =
+      real >= 0x1p63 || (json.is_number_unsigned() && json.get<std::uint64_t>() > largest);
+  const bool below = real < -0x1p63;
+  if (!expect(json.is_number_integer() || above || below, json, cursor, "a whole number")) {
+    return std::nullopt;
+  }
+  if (below || (!above && json.get<std::int64_t>() < min)) {
     cursor.fault("got " + shown(json) + " (must be >= " + std::to_string(min) + ")");
     return std::nullopt;
   }
-  if (beyond_int64 || value > max) {
+  if (above || json.get<std::int64_t>() > max) {
     cursor.fault("got " + shown(json) + " (must be <= " + std::to_string(max) + ")");
     return std::nullopt;
   }
-  return value;
+  return json.get<std::int64_t>();
 }
 
 std::optional<std::size_t> read_word(const Json& json, const Cursor& cursor,
@@ -77,9 +82,8 @@ void unknown_key(const std::string& key, const Json& value, const Cursor& cursor
     return;
   }
   const std::string near = nearest(key, known);
-  cursor.at(key).fault("unknown key" +
-                       (near.empty() ? " (allowed: " + joined(known) + ")"
-                                     : ", did you mean \"" + near + "\"?"));
+  cursor.at(key).fault("unknown key" + (near.empty() ? " (allowed: " + joined(known) + ")"
+                                                     : ", did you mean \"" + near + "\"?"));
 }
 
 void missing_key(const std::string& key, const Cursor& cursor) {
@@ -89,7 +93,7 @@ void missing_key(const std::string& key, const Cursor& cursor) {
 void fault_if_wrong_schema(const Json& json, const Cursor& cursor, std::string_view kind) {
   const auto found = json.find("schema");
   if (found == json.end()) {
-    missing_key("schema", cursor);
+    cursor.fault("the key \"schema\" is missing (must be \"" + schema_id(kind) + "\")");
   } else if (*found != schema_id(kind)) {
     cursor.at("schema").fault("got " + shown(*found) + " (must be \"" + schema_id(kind) + "\")");
   }

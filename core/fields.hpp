@@ -102,10 +102,9 @@ template <class T>
             if (json.size() < min_items || json.size() > max_items) {
               cursor.fault("got a list of " + std::to_string(json.size()) + " (must hold " +
                            std::to_string(min_items) +
-                           (max_items == SIZE_MAX ? " or more)"
-                            : max_items == min_items
-                                ? ")"
-                                : " to " + std::to_string(max_items) + ")"));
+                           (max_items == SIZE_MAX    ? " or more)"
+                            : max_items == min_items ? ")"
+                                                     : " to " + std::to_string(max_items) + ")"));
             }
             values.clear();
             values.reserve(json.size());
@@ -139,9 +138,7 @@ template <class T>
             for (const auto& [key, value] : values) json[key] = item.write(value);
             return json;
           },
-          [item] {
-            return Json{{"type", "object"}, {"additionalProperties", item.schema()}};
-          }};
+          [item] { return Json{{"type", "object"}, {"additionalProperties", item.schema()}}; }};
 }
 
 /// A value for each enumerator, written as an object with all of its words as keys.
@@ -157,8 +154,7 @@ template <class Enum, class T>
                 detail::unknown_key(key, value, cursor, words, {});
                 continue;
               }
-              item.read(value, cursor.at(key),
-                        values[static_cast<Enum>(found - words.begin())]);
+              item.read(value, cursor.at(key), values[static_cast<Enum>(found - words.begin())]);
             }
             for (const std::string& key : words) {
               if (!json.contains(key)) detail::missing_key(key, cursor);
@@ -233,17 +229,22 @@ class FieldTable {
 
   [[nodiscard]] const std::string& kind() const { return kind_; }
 
-  void read(const Json& json, const Cursor& cursor, T& object) const {
+  /// `elsewhere`: keys of the object that the caller reads.
+  void read(const Json& json, const Cursor& cursor, T& object,
+            const std::vector<std::string>& elsewhere = {}) const {
     if (!detail::expect(json.is_object(), json, cursor, "an object")) return;
     const std::size_t faults_before = cursor.faults().size();
     if (!kind_.empty()) detail::fault_if_wrong_schema(json, cursor, kind_);
+    std::vector<std::string> read_apart = elsewhere;
+    if (!kind_.empty()) read_apart.emplace_back("schema");
     for (const auto& [key, value] : json.items()) {
-      if (key == "schema" && !kind_.empty()) continue;
       const Field* field = find(key);
       if (field != nullptr) {
         field->read(value, cursor.at(key), object);
-      } else {
-        detail::unknown_key(key, value, cursor, keys(), foreign_);
+      } else if (std::find(read_apart.begin(), read_apart.end(), key) == read_apart.end()) {
+        std::vector<std::string> known = read_apart;
+        for (const Field& other : fields_) known.push_back(other.key);
+        detail::unknown_key(key, value, cursor, known, foreign_);
       }
     }
     for (const Field& field : fields_) {
@@ -312,11 +313,6 @@ class FieldTable {
     }
     return nullptr;
   }
-  [[nodiscard]] std::vector<std::string> keys() const {
-    std::vector<std::string> keys;
-    for (const Field& field : fields_) keys.push_back(field.key);
-    return keys;
-  }
 
   std::string kind_;
   std::vector<Field> fields_;
@@ -334,14 +330,25 @@ template <class T>
           [&table] { return table.schema(); }};
 }
 
+namespace detail {
+
+/// Reads what was parsed, also where a key was given twice. Throws `ConfigError` with all faults.
+template <class T>
+[[nodiscard]] T read_parsed(const Json& json, const FieldTable<T>& table, const Cursor& cursor) {
+  if (json.is_null()) cursor.faults().throw_if_any();
+  T value{};
+  table.read(json, cursor, value);
+  cursor.faults().throw_if_any();
+  return value;
+}
+
+}  // namespace detail
+
 /// Reads `json` with `table`; throws `ConfigError` with all faults of the file.
 template <class T>
 [[nodiscard]] T from_json(const Json& json, const FieldTable<T>& table, const std::string& file) {
   Faults faults;
-  T value{};
-  table.read(json, Cursor(file, faults), value);
-  faults.throw_if_any();
-  return value;
+  return detail::read_parsed(json, table, Cursor(file, faults));
 }
 
 /// Reads a document from text. Throws `ConfigError` with all faults.
@@ -349,18 +356,16 @@ template <class T>
 [[nodiscard]] T from_text(std::string_view text, const FieldTable<T>& table,
                           const std::string& file) {
   Faults faults;
-  const Json json = parse_json(text, Cursor(file, faults));
-  faults.throw_if_any();
-  return from_json(json, table, file);
+  const Cursor cursor(file, faults);
+  return detail::read_parsed(parse_json(text, cursor), table, cursor);
 }
 
 /// Reads a document from a file. Throws `ConfigError` with all faults.
 template <class T>
 [[nodiscard]] T from_file(const std::filesystem::path& path, const FieldTable<T>& table) {
   Faults faults;
-  const Json json = read_json_file(path, Cursor(path.string(), faults));
-  faults.throw_if_any();
-  return from_json(json, table, path.string());
+  const Cursor cursor(path.string(), faults);
+  return detail::read_parsed(read_json_file(path, cursor), table, cursor);
 }
 
 }  // namespace paceline::core

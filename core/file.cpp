@@ -25,46 +25,66 @@ std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) 
   }
   const auto size = std::filesystem::file_size(path, error);
   if (!error && size > max_bytes) {
-    throw ConfigError(path.string(), "",
-                      "holds " + std::to_string(size) + " bytes (at most " +
-                          std::to_string(max_bytes) + ")");
+    throw ConfigError(
+        path.string(), "",
+        "holds " + std::to_string(size) + " bytes (at most " + std::to_string(max_bytes) + ")");
   }
   std::ifstream stream(path, std::ios::binary);
   std::string text;
   if (stream) text.assign(std::istreambuf_iterator<char>(stream), {});
   if (!stream || stream.bad()) {
-    throw ConfigError(path.string(), "",
-                      std::string("cannot be read: ") + std::strerror(errno) +
-                          " (check its permissions)");
+    throw ConfigError(
+        path.string(), "",
+        std::string("cannot be read: ") + std::strerror(errno) + " (check its permissions)");
   }
   return text;
 }
 
+namespace {
+
+/// Writes all of `text` to a new or emptied file; false, with the reason in errno, if that fails.
+bool write_all(const std::string& path, std::string_view text) {
+  const int descriptor = ::open(path.c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0644);
+  if (descriptor < 0) return false;
+  bool good = true;
+  while (good && !text.empty()) {
+    const ssize_t count = ::write(descriptor, text.data(), text.size());
+    if (count >= 0) text.remove_prefix(static_cast<std::size_t>(count));
+    good = count >= 0 || errno == EINTR;
+  }
+  good = good && (::fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS);
+  const int reason = errno;
+  const bool closed = ::close(descriptor) == 0;
+  if (!good) errno = reason;
+  return good && closed;
+}
+
+}  // namespace
+
 void write_file_atomically(const std::filesystem::path& path, std::string_view text) {
-  const std::string temporary = path.string() + ".partial-" + std::to_string(::getpid());
-  const auto fail = [&](const char* what) {
-    const std::string reason = std::strerror(errno);
-    ::unlink(temporary.c_str());
-    throw RunError(path.string() + ": " + what + ": " + reason +
+  const auto fail = [&](const char* what, int reason) {
+    throw RunError(path.string() + ": " + what + ": " + std::strerror(reason) +
                    " (check that the folder exists, is writable and has space)");
   };
-  const int descriptor = ::open(temporary.c_str(), O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0644);
-  if (descriptor < 0) fail("cannot be written");
-  std::size_t written = 0;
-  while (written < text.size()) {
-    const ssize_t count = ::write(descriptor, text.data() + written, text.size() - written);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      const int reason = errno;
-      ::close(descriptor);
-      errno = reason;
-      fail("cannot be written");
-    }
-    written += static_cast<std::size_t>(count);
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    if (!write_all(path.string(), text)) fail("cannot be written", errno);
+    return;
   }
-  const bool synced = ::fsync(descriptor) == 0 || errno == EINVAL || errno == EROFS;
-  if (::close(descriptor) != 0 || !synced) fail("cannot be written");
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) fail("cannot be put in place");
+  std::filesystem::path target = std::filesystem::canonical(path, error);  // follows links
+  if (error) target = path;
+  const std::string temporary = target.string() + ".partial-" + std::to_string(::getpid());
+  if (!write_all(temporary, text)) {
+    const int reason = errno;
+    ::unlink(temporary.c_str());
+    fail("cannot be written", reason);
+  }
+  if (std::rename(temporary.c_str(), target.c_str()) != 0) {
+    const int reason = errno;
+    ::unlink(temporary.c_str());
+    fail("cannot be put in place", reason);
+  }
 }
 
 std::uint64_t hash_of(std::string_view text) {

@@ -12,7 +12,9 @@ namespace paceline::core {
 [[nodiscard]] std::string read_file(const std::filesystem::path& path, std::size_t max_bytes);
 
 /// Writes `text` under a temporary name beside `path`, syncs it, then renames: a reader sees the
-/// old file or the whole new one, never a part. Throws `RunError` if that fails.
+/// old file or the whole new one, never a part. A symbolic link stays and its target is written;
+/// what is no file (`/dev/stdout`, a pipe) is written as it stands. Throws `RunError` if that
+/// fails.
 void write_file_atomically(const std::filesystem::path& path, std::string_view text);
 
 /// FNV-1a, 64 bits: for identities in reports, not for security.

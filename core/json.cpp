@@ -1,7 +1,8 @@
 #include "core/json.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <cctype>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
@@ -34,6 +35,18 @@ void Cursor::fault(std::string problem) const {
 
 namespace {
 
+/// At most `limit` bytes, cut between characters; bytes that are no UTF-8 are replaced.
+std::string shortened(std::string text, std::size_t limit) {
+  if (text.size() > limit) {
+    const std::string_view ellipsis = "…";
+    std::size_t end = limit - ellipsis.size();
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+    text.replace(end, std::string::npos, ellipsis);
+  }
+  const Json value(std::move(text));
+  return Json::parse(value.dump(-1, ' ', false, Json::error_handler_t::replace)).get<std::string>();
+}
+
 /// Builds a document from parse events; refuses duplicate keys and deep nesting.
 class DocumentBuilder final : public nlohmann::json_sax<Json> {
  public:
@@ -58,10 +71,9 @@ class DocumentBuilder final : public nlohmann::json_sax<Json> {
 
   bool key(string_t& name) override {
     Level& level = stack_.back();
-    if (!level.seen.insert(name).second) {
-      here().at(name).fault("this key is given twice (each key may stand once)");
-    }
     level.key = name;
+    level.repeated = !level.seen.insert(name).second;
+    if (level.repeated) here().fault("this key is given twice (each key may stand once)");
     return true;
   }
 
@@ -69,24 +81,31 @@ class DocumentBuilder final : public nlohmann::json_sax<Json> {
                    const nlohmann::detail::exception& error) override {
     std::string text = error.what();  // "[json.exception.parse_error.101] parse error at line …"
     if (const auto end = text.find("] "); end != std::string::npos) text.erase(0, end + 2);
-    here().fault("not valid JSON: " + text);
+    constexpr std::size_t longest_text = 200;  // it quotes all of a string that does not end
+    text = shortened(std::move(text), longest_text);
+    constexpr int number_overflow = 406;
+    here().fault(error.id == number_overflow ? text + " (must lie within ±1.8e308)"
+                                             : "not valid JSON: " + text);
     return false;
   }
 
  private:
   struct Level {
     Json* container;
-    std::string key;
-    std::unordered_set<std::string> seen;
+    std::optional<std::string> key{};
+    bool repeated = false;
+    std::unordered_set<std::string> seen{};
   };
 
+  /// The value that is being read.
   [[nodiscard]] Cursor here() const {
     Cursor cursor = root_cursor_;
     for (const Level& level : stack_) {
       if (level.container->is_array()) {
-        cursor = cursor.at(level.container->size());
-      } else if (!level.key.empty()) {
-        cursor = cursor.at(level.key);
+        const bool innermost = &level == &stack_.back();  // of others the last item is open
+        cursor = cursor.at(level.container->size() - (innermost ? 0 : 1));
+      } else if (level.key) {
+        cursor = cursor.at(*level.key);
       }
     }
     return cursor;
@@ -99,7 +118,10 @@ class DocumentBuilder final : public nlohmann::json_sax<Json> {
       level.container->push_back(std::move(value));
       return level.container->back();
     }
-    return (*level.container)[level.key] = std::move(value);
+    if (level.repeated) return (*level.container)[*level.key] = std::move(value);
+    // A lookup by key is linear; the builder knows that this one is new.
+    auto& members = level.container->get_ref<Json::object_t&>();
+    return members.emplace_back(*level.key, std::move(value)).second;
   }
 
   template <class T>
@@ -114,7 +136,7 @@ class DocumentBuilder final : public nlohmann::json_sax<Json> {
                          " levels deep (the limit)");
       return false;
     }
-    stack_.push_back({&place(std::move(container)), {}, {}});
+    stack_.push_back({.container = &place(std::move(container))});
     return true;
   }
 
@@ -139,8 +161,8 @@ Json parse_json(std::string_view text, const Cursor& cursor) {
   DocumentBuilder builder(cursor);
   constexpr bool strict = true;
   constexpr bool ignore_comments = true;
-  const bool ok =
-      Json::sax_parse(text, &builder, nlohmann::detail::input_format_t::json, strict, ignore_comments);
+  const bool ok = Json::sax_parse(text, &builder, nlohmann::detail::input_format_t::json, strict,
+                                  ignore_comments);
   return ok ? builder.take() : Json(nullptr);
 }
 
@@ -158,21 +180,24 @@ Json read_json_file(const std::filesystem::path& path, const Cursor& cursor) {
 std::string shown(const Json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "a list of " + std::to_string(value.size());
-  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
   constexpr std::size_t limit = 60;
-  if (text.size() > limit) text = text.substr(0, limit - 1) + "…";
-  return text;
+  return shortened(value.dump(-1, ' ', false, Json::error_handler_t::replace), limit);
 }
 
 namespace {
 
+bool same_letter(char a, char b) {
+  return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+}
+
+/// Letters inserted, left out or exchanged (Levenshtein 1966); case does not count.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (std::size_t i = 1; i <= a.size(); ++i) {
     std::size_t diagonal = std::exchange(row[0], i);
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      const std::size_t substituted = diagonal + (same_letter(a[i - 1], b[j - 1]) ? 0 : 1);
       diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, substituted}));
     }
   }
@@ -183,9 +208,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   constexpr std::size_t longest_word = 100;  // a longer one is no slip of the hand
-  if (word.size() > longest_word) return {};
+  if (word.empty() || word.size() > longest_word) return {};
   std::string best;
-  std::size_t best_distance = std::max<std::size_t>(2, word.size() / 3) + 1;
+  // A third of the word may differ, or two letters of it, but never all.
+  const std::size_t most = std::min(std::max<std::size_t>(2, word.size() / 3), word.size() - 1);
+  std::size_t best_distance = most + 1;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = edit_distance(word, candidate);
     if (distance < best_distance) {

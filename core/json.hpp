@@ -58,10 +58,11 @@ inline constexpr std::size_t max_json_bytes = std::size_t{512} << 20;
 /// Reads and parses a file. A file that is missing or unreadable is a fault too.
 [[nodiscard]] Json read_json_file(const std::filesystem::path& path, const Cursor& cursor);
 
-/// A short rendering of a value for messages: at most 60 characters.
+/// A short rendering of a value for messages: at most 60 bytes.
 [[nodiscard]] std::string shown(const Json& value);
 
-/// The candidate nearest to `word` in spelling, or an empty string if none is near.
+/// The candidate nearest to `word` in spelling, whatever the case, or an empty string if none is
+/// near.
 [[nodiscard]] std::string nearest(std::string_view word,
                                   const std::vector<std::string>& candidates);
 

@@ -16,10 +16,13 @@ class Time {
     time.picoseconds_ = picoseconds;
     return time;
   }
-  /// Rounds up to the next picosecond, so that no positive duration becomes zero.
+  /// Rounds up to the next picosecond, so that no positive duration becomes zero. What is a whole
+  /// number of picoseconds up to the rounding of doubles (relative 1e-15) stays that number.
   /// Throws `InvariantError` if `seconds` is negative, not finite or beyond `time_limit`.
   [[nodiscard]] static Time from_seconds(double seconds);
-  [[nodiscard]] static Time from_us(double microseconds) { return from_seconds(microseconds * 1e-6); }
+  [[nodiscard]] static Time from_us(double microseconds) {
+    return from_seconds(microseconds * 1e-6);
+  }
 
   [[nodiscard]] constexpr std::int64_t ps() const { return picoseconds_; }
   [[nodiscard]] constexpr double us() const { return static_cast<double>(picoseconds_) * 1e-6; }

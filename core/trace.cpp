@@ -6,8 +6,8 @@ namespace paceline::core {
 namespace {
 
 Json metadata(const char* what, int rank, int stream, Json args) {
-  return {{"ph", "M"},   {"name", what},   {"pid", rank},
-          {"tid", stream}, {"ts", 0}, {"args", std::move(args)}};
+  return {{"ph", "M"},     {"name", what}, {"pid", rank},
+          {"tid", stream}, {"ts", 0},      {"args", std::move(args)}};
 }
 
 void append(std::string& text, const Json& event) {

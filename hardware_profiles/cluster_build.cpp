@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "core/file.hpp"
 #include "core/rates.hpp"
@@ -30,12 +31,12 @@ struct Layout {
 class ClusterBuilder {
  public:
   ClusterBuilder(const ClusterFile& file, const Cursor& cursor, std::string_view profiles)
-      : file_(file), cursor_(cursor), profiles_(profiles), first_fault_(cursor.faults().size()) {}
+      : file_(file), cursor_(cursor), profiles_(profiles) {}
 
   Cluster build();
 
  private:
-  [[nodiscard]] bool faulty() const { return cursor_.faults().size() != first_fault_; }
+  [[nodiscard]] bool faulty() const { return !cursor_.faults().empty(); }
 
   // Nodes, each kind once.
   void read_group(std::size_t group);
@@ -59,7 +60,6 @@ class ClusterBuilder {
   void join_port(int node, std::size_t nic, VertexId to);
   void add_fabric_link(VertexId a, VertexId b, double gbit_per_s, double latency_us, LinkKind kind,
                        bool latency_is_given, const std::optional<std::string>& source);
-  [[nodiscard]] VertexId vertex_named(const std::string& name, const Cursor& cursor) const;
   [[nodiscard]] Certainty certainty(const std::optional<std::string>& source,
                                     const Sources& sources) const;
   void check_connected();
@@ -76,7 +76,6 @@ class ClusterBuilder {
   const ClusterFile& file_;
   Cursor cursor_;
   std::string_view profiles_;
-  std::size_t first_fault_;
   Cluster cluster_;
   std::vector<Layout> layouts_;
   std::map<std::string, std::optional<Node>> node_files_;
@@ -409,8 +408,15 @@ constexpr double default_uplink_latency_us = 0.5;
 
 void ClusterBuilder::add_leaf_spine(const std::vector<VertexId>& leaves) {
   if (leaves.size() < 2) return;
+  constexpr double most_uplinks = 16.0 * most_devices;
+  const auto spines = *file_.fabric.spines;
+  if (static_cast<double>(leaves.size()) * static_cast<double>(spines) > most_uplinks) {
+    cursor_.at("fabric").at("spines").fault(fmt::format(
+        "got {} with {} leaves (at most {:.0f} uplinks)", spines, leaves.size(), most_uplinks));
+    return;
+  }
   const FabricLink& uplink = *file_.fabric.uplink;
-  for (std::int64_t i = 0; i < *file_.fabric.spines; ++i) {
+  for (std::int64_t i = 0; i < spines; ++i) {
     const VertexId spine = add_switch("spine" + std::to_string(i));
     for (const VertexId leaf : leaves) {
       add_fabric_link(leaf, spine, uplink.bandwidth_gbit_per_s,
@@ -469,28 +475,27 @@ void ClusterBuilder::add_fabric() {
   if (fabric.kind == FabricKind::rail_optimized) add_rail_optimized(leaves);
 }
 
-VertexId ClusterBuilder::vertex_named(const std::string& name, const Cursor& cursor) const {
-  for (std::size_t i = cluster_.vertices.size(); i-- > 0;) {
-    const Vertex& vertex = cluster_.vertices[i];
-    if (vertex.name == name || (vertex.node < 0 && vertex.name == "fabric/" + name)) {
-      return VertexId(i);
-    }
-  }
-  cursor.fault("got " + core::shown(Json(name)) +
-               " (must be one of `switches`, or a device as node0/nic0)");
-  return {};
-}
-
 void ClusterBuilder::add_drawn_links() {
   const Fabric& fabric = file_.fabric;
-  for (const std::string& id : fabric.switches.value_or(std::vector<std::string>{})) {
-    (void)add_switch(id);
+  std::unordered_map<std::string, VertexId> named;
+  for (std::size_t i = 0; i < cluster_.vertices.size(); ++i) {
+    named.emplace(cluster_.vertices[i].name, VertexId(i));
   }
+  for (const std::string& id : fabric.switches.value_or(std::vector<std::string>{})) {
+    named.emplace(id, add_switch(id));
+  }
+  const auto vertex = [&](const std::string& name, const Cursor& cursor) {
+    const auto found = named.find(name);
+    if (found != named.end()) return found->second;
+    cursor.fault("got " + core::shown(Json(name)) +
+                 " (must be one of `switches`, or a device as node0/nic0)");
+    return VertexId();
+  };
   for (std::size_t i = 0; i < fabric.links->size(); ++i) {
     const DrawnLink& link = (*fabric.links)[i];
     const Cursor at = cursor_.at("fabric").at("links").at(i).at("between");
-    const VertexId a = vertex_named(link.between[0], at.at(0));
-    const VertexId b = vertex_named(link.between[1], at.at(1));
+    const VertexId a = vertex(link.between[0], at.at(0));
+    const VertexId b = vertex(link.between[1], at.at(1));
     if (!a.valid() || !b.valid()) continue;
     if (a == b) {
       at.fault("got " + core::shown(Json(link.between[0])) + " twice (a link joins two)");

@@ -267,13 +267,16 @@ void check_fabric(const Fabric& fabric, const Cursor& cursor) {
 }  // namespace
 
 void check_cluster_file(const ClusterFile& file, const Cursor& cursor) {
+  const FaultyPlaces faulty(cursor);
   std::int64_t nodes = 0;
   for (std::size_t i = 0; i < file.nodes.size(); ++i) {
-    check_group(file.nodes[i], cursor.at("nodes").at(i));
+    const Cursor at = cursor.at("nodes").at(i);
+    if (!faulty.at(at)) check_group(file.nodes[i], at);
     nodes = std::min(nodes + file.nodes[i].count, most_devices);
   }
-  check_fabric(file.fabric, cursor.at("fabric"));
-  if (nodes > 1 && file.fabric.kind == FabricKind::none) {
+  const bool fabric_is_faulty = faulty.at(cursor.at("fabric"));
+  if (!fabric_is_faulty) check_fabric(file.fabric, cursor.at("fabric"));
+  if (!fabric_is_faulty && nodes > 1 && file.fabric.kind == FabricKind::none) {
     cursor.at("fabric").at("kind").fault(
         "got \"none\" with " + std::to_string(nodes) +
         " nodes (must be single_switch, leaf_spine, rail_optimized or graph)");
@@ -281,11 +284,12 @@ void check_cluster_file(const ClusterFile& file, const Cursor& cursor) {
   const auto overrides = file.overrides.value_or(std::vector<Override>{});
   for (std::size_t i = 0; i < overrides.size(); ++i) {
     const Cursor at = cursor.at("overrides").at(i);
+    if (faulty.at(at)) continue;
     if (overrides[i].node >= nodes) {
       at.at("node").fault("got " + std::to_string(overrides[i].node) + " (must be < " +
                           std::to_string(nodes) + ": nodes count from 0 over all groups)");
     }
-    const bool has_ports = file.fabric.link.has_value();
+    const bool has_ports = file.fabric.link.has_value() || fabric_is_faulty;
     if (!overrides[i].between && !has_ports) {
       at.fault("changes a port, but the fabric states none (give fabric/link, or \"between\")");
     }

@@ -22,6 +22,18 @@ inline constexpr std::int64_t most_devices = 1'048'576;
 [[nodiscard]] core::ValueType<std::vector<NodeLink>> links_value();
 [[nodiscard]] const core::FieldTable<Node>& node_fields();
 
+/// Places that have faults already, so that a check of several fields does not add what follows
+/// from a fault of one of them.
+class FaultyPlaces {
+ public:
+  explicit FaultyPlaces(const core::Cursor& cursor);
+  /// Whether the object at `cursor`, or anything in it, has a fault.
+  [[nodiscard]] bool at(const core::Cursor& cursor) const;
+
+ private:
+  std::set<std::string> pointers_;
+};
+
 /// Faults of devices and links against each other: ids given twice, links to nowhere, keys that do
 /// not belong to a kind. `cursor` stands at the object that has `devices` and `links`.
 void check_node(const Node& node, const core::Cursor& cursor);

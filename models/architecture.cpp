@@ -50,16 +50,28 @@ std::int64_t parameter_count(const VitArchitecture& architecture) {
   return count;
 }
 
-core::Flops forward_flops(const VitArchitecture& a, std::int64_t images) {
-  const std::int64_t s = a.tokens();
-  const std::int64_t d = a.width;
-  const std::int64_t block = 2 * s * d * (3 * d)          // qkv
-                             + 4 * s * s * d              // scores and weighted values
-                             + 2 * s * d * d              // projection
-                             + 4 * s * d * a.mlp_hidden;  // fc1, fc2
-  const std::int64_t embedding = 2 * a.patches() * a.patch_values() * d;
-  const std::int64_t head = 2 * d * a.classes;
-  return core::Flops(images * (embedding + a.depth * block + head));
+namespace {
+
+/// In whole numbers, or in doubles where the numbers may be absurd.
+template <class Number>
+Number forward_flops_of_image(const VitArchitecture& a) {
+  const auto s = static_cast<Number>(a.tokens());
+  const auto d = static_cast<Number>(a.width);
+  const auto hidden = static_cast<Number>(a.mlp_hidden);
+  const Number block = 2 * s * d * (3 * d)    // qkv
+                       + 4 * s * s * d        // scores and weighted values
+                       + 2 * s * d * d        // projection
+                       + 4 * s * d * hidden;  // fc1, fc2
+  const Number embedding =
+      2 * static_cast<Number>(a.patches()) * static_cast<Number>(a.patch_values()) * d;
+  const Number head = 2 * d * static_cast<Number>(a.classes);
+  return embedding + static_cast<Number>(a.depth) * block + head;
+}
+
+}  // namespace
+
+core::Flops forward_flops(const VitArchitecture& architecture, std::int64_t images) {
+  return core::Flops(images * forward_flops_of_image<std::int64_t>(architecture));
 }
 
 std::vector<std::pair<std::string, std::string>> faults_of(const VitArchitecture& a) {
@@ -72,6 +84,11 @@ std::vector<std::pair<std::string, std::string>> faults_of(const VitArchitecture
   if (a.width % a.heads != 0) {
     faults.emplace_back("heads", "got " + std::to_string(a.heads) + " (must divide width " +
                                      std::to_string(a.width) + ")");
+  }
+  if (faults.empty() && forward_flops_of_image<double>(a) > most_step_flops) {
+    faults.emplace_back("image_size", "got " + std::to_string(a.image_size) +
+                                          " (with these sizes one image takes more than 1e18 "
+                                          "FLOPs, the most that is counted)");
   }
   return faults;
 }

@@ -50,8 +50,12 @@ struct ParameterSpec {
 [[nodiscard]] std::int64_t parameter_count(const VitArchitecture& architecture);
 
 /// FLOPs of one forward pass over `images`: products only, attention bidirectional.
+/// Fits 64 bits for one image of an architecture without `faults_of`.
 /// Source: docs/formulas.md, "FLOPs".
 [[nodiscard]] core::Flops forward_flops(const VitArchitecture& architecture, std::int64_t images);
+
+/// Counts stay within 64 bits: most FLOPs of a step, on one rank.
+inline constexpr double most_step_flops = 1e18;
 
 /// What is impossible about an architecture, each as "key: problem"; empty if nothing is.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> faults_of(

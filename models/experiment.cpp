@@ -1,6 +1,9 @@
 #include "models/experiment.hpp"
 
-#include <numeric>
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
 
 #include "core/fields.hpp"
 #include "core/file.hpp"
@@ -52,22 +55,19 @@ ValueType<VitArchitecture> model_value() {
       return;
     }
     const std::size_t faults_before = cursor.faults().size();
-    Json rest = json;
     model.id = "inline";
     if (const auto base = json.find("base"); base != json.end()) {
       if (base->is_string()) {
         read_model_name(*base, cursor.at("base"), model);
-        if (rest.size() > 1) model.id += "+";  // no longer the model of that name
+        if (json.size() > 1) model.id += "+";  // no longer the model of that name
       } else {
         cursor.at("base").fault("got " + core::shown(*base) + " (must be a model's name)");
       }
-      rest.erase("base");
     }
     if (const auto id = json.find("id"); id != json.end()) {
       core::text().read(*id, cursor.at("id"), model.id);
-      rest.erase("id");
     }
-    architecture_fields().read(rest, cursor, model);
+    architecture_fields().read(json, cursor, model, {"base", "id"});
     if (cursor.faults().size() == faults_before) check_architecture(model, cursor);
   };
   type.write = [](const VitArchitecture& model) {
@@ -92,6 +92,11 @@ ValueType<std::vector<std::int64_t>> per_rank_value() {
   type.read = [=](const Json& json, const Cursor& cursor, std::vector<std::int64_t>& values) {
     if (json.is_array()) {
       many.read(json, cursor, values);
+      return;
+    }
+    if (!json.is_number()) {
+      cursor.fault("got " + core::shown(json) +
+                   " (must be a whole number, or a list with one for each rank)");
       return;
     }
     values.assign(1, 0);
@@ -119,30 +124,103 @@ ValueType<std::string> one_of(std::vector<std::string> allowed, std::string why)
   return type;
 }
 
-/// Advice for a key that other tools use: our key and, where it converts, the value.
-std::function<std::string(const Json&)> advice(std::string key, std::string meaning) {
-  return [=](const Json& value) {
-    return "here it is \"" + key + "\": " + core::shown(value) + " (" + meaning + ")";
-  };
+/// A key that other tools use, or one of ours that stands elsewhere: what it is here.
+struct ForeignKey {
+  std::string_view key, ours, meaning;
+};
+constexpr std::string_view micro_batch_meaning = "images per rank and forward pass";
+constexpr std::string_view accumulation_meaning = "micro-steps per optimizer step";
+constexpr std::string_view rate_meaning = "constant over the run";
+constexpr std::string_view epochs_meaning = "passes over the training split";
+constexpr std::string_view ranks_meaning = "ranks, one process each";
+constexpr std::string_view steps_meaning = "optimizer steps that are timed";
+constexpr std::string_view dataset_meaning = "an object with name and path";
+constexpr std::string_view bucket_meaning = "most bytes that one all-reduce carries, in 2^20 bytes";
+constexpr std::array foreign_keys{
+    ForeignKey{"micro_batch", "training/micro_batch", micro_batch_meaning},
+    ForeignKey{"micro_batch_size", "training/micro_batch", micro_batch_meaning},
+    ForeignKey{"batch_size", "training/micro_batch", micro_batch_meaning},
+    ForeignKey{"per_device_batch_size", "training/micro_batch", micro_batch_meaning},
+    ForeignKey{"per_device_train_batch_size", "training/micro_batch", micro_batch_meaning},
+    ForeignKey{"train_micro_batch_size_per_gpu", "training/micro_batch", micro_batch_meaning},
+    ForeignKey{"accumulation_steps", "training/accumulation_steps", accumulation_meaning},
+    ForeignKey{"gradient_accumulation_steps", "training/accumulation_steps", accumulation_meaning},
+    ForeignKey{"grad_accum_steps", "training/accumulation_steps", accumulation_meaning},
+    ForeignKey{"accumulate_grad_batches", "training/accumulation_steps", accumulation_meaning},
+    ForeignKey{"learning_rate", "training/learning_rate", rate_meaning},
+    ForeignKey{"lr", "training/learning_rate", rate_meaning},
+    ForeignKey{"optimizer", "training/optimizer", "its name"},
+    ForeignKey{"optim", "training/optimizer", "its name"},
+    ForeignKey{"opt", "training/optimizer", "its name"},
+    ForeignKey{"betas", "training/betas", "decay of the two moments"},
+    ForeignKey{"opt_betas", "training/betas", "decay of the two moments"},
+    ForeignKey{"epsilon", "training/epsilon", "of AdamW"},
+    ForeignKey{"eps", "training/epsilon", "of AdamW"},
+    ForeignKey{"opt_eps", "training/epsilon", "of AdamW"},
+    ForeignKey{"adam_epsilon", "training/epsilon", "of AdamW"},
+    ForeignKey{"weight_decay", "training/weight_decay", "decoupled, on every parameter"},
+    ForeignKey{"wd", "training/weight_decay", "decoupled, on every parameter"},
+    ForeignKey{"dataset", "training/dataset", dataset_meaning},
+    ForeignKey{"dataset_name", "training/dataset/name", "with path beside it"},
+    ForeignKey{"data_dir", "training/dataset/path", "folder with dataset.json"},
+    ForeignKey{"epochs", "training/epochs", epochs_meaning},
+    ForeignKey{"num_epochs", "training/epochs", epochs_meaning},
+    ForeignKey{"max_epochs", "training/epochs", epochs_meaning},
+    ForeignKey{"num_train_epochs", "training/epochs", epochs_meaning},
+    ForeignKey{"seed", "training/seed", "of weights, order and synthetic images"},
+    ForeignKey{"world_size", "parallel/world_size", ranks_meaning},
+    ForeignKey{"num_gpus", "parallel/world_size", ranks_meaning},
+    ForeignKey{"n_gpus", "parallel/world_size", ranks_meaning},
+    ForeignKey{"num_processes", "parallel/world_size", ranks_meaning},
+    ForeignKey{"nproc_per_node", "parallel/world_size", "ranks of all nodes together"},
+    ForeignKey{"bucket_mib", "parallel/bucket_mib", bucket_meaning},
+    ForeignKey{"bucket_cap_mb", "parallel/bucket_mib", bucket_meaning},
+    ForeignKey{"overlap", "parallel/overlap", "communication beside the backward pass"},
+    ForeignKey{"overlap_comm", "parallel/overlap", "communication beside the backward pass"},
+    ForeignKey{"steps", "run/steps", steps_meaning},
+    ForeignKey{"max_steps", "run/steps", steps_meaning},
+    ForeignKey{"num_steps", "run/steps", steps_meaning},
+    ForeignKey{"warmup_steps", "run/warmup_steps", "steps before timing starts"},
+    ForeignKey{"model_name", "model", "a zoo name or alias"},
+    ForeignKey{"model_name_or_path", "model", "a zoo name or alias"},
+    ForeignKey{"arch", "model", "a zoo name or alias"},
+};
+
+std::string advice(std::string_view ours, const std::string& value, std::string_view meaning) {
+  return "here it is \"" + std::string(ours) + "\": " + value + " (" + std::string(meaning) + ")";
+}
+
+/// DeepSpeed counts elements; gradients are fp32.
+std::string bucket_of_elements(const Json& value) {
+  if (!value.is_number()) return advice("parallel/bucket_mib", core::shown(value), bucket_meaning);
+  constexpr double mib = 1024.0 * 1024.0;
+  const double size = value.get<double>() * 4.0 / mib;
+  return advice("parallel/bucket_mib", core::shown(Json(std::llround(std::max(1.0, size)))),
+                "elements × 4 bytes, in 2^20 bytes");
 }
 
 template <class T>
-void add_foreign_batch_spellings(FieldTable<T>& fields) {
-  const std::string micro = "images per rank and forward pass; the global batch follows from it";
-  for (const char* key : {"batch_size", "per_device_train_batch_size",
-                          "train_micro_batch_size_per_gpu", "per_device_batch_size"}) {
-    fields.foreign(key, advice("training/micro_batch", micro));
+void add_foreign_keys(FieldTable<T>& fields) {
+  for (const ForeignKey& foreign : foreign_keys) {
+    fields.foreign(std::string(foreign.key), [foreign](const Json& value) {
+      return advice(foreign.ours, core::shown(value), foreign.meaning);
+    });
   }
-  fields.foreign("gradient_accumulation_steps",
-                 advice("training/accumulation_steps", "micro-steps per optimizer step"));
-  fields.foreign("lr", advice("training/learning_rate", "constant"));
-  fields.foreign("num_epochs", advice("training/epochs", "passes over the training split"));
-  fields.foreign("num_train_epochs", advice("training/epochs", "passes over the training split"));
-  fields.foreign("amp", [](const Json& value) {
-    return "here it is \"training/precision\": " +
-           std::string(value == Json(true) ? "\"amp_fp16\" or \"amp_bf16\"" : "\"fp32\"") +
-           " (CPU ranks run fp32)";
-  });
+  for (const char* key : {"global_batch", "global_batch_size", "train_batch_size"}) {
+    fields.foreign(key, [](const Json& value) {
+      return "the global batch follows here from \"training/micro_batch\" × ranks × "
+             "\"training/accumulation_steps\" (choose them so that it is " +
+             core::shown(value) + ")";
+    });
+  }
+  for (const char* key : {"precision", "mixed_precision", "amp", "fp16", "bf16", "dtype"}) {
+    fields.foreign(key, [](const Json& /*value*/) {
+      return advice("training/precision", "\"fp32\"", "CPU ranks run nothing else");
+    });
+  }
+  for (const char* key : {"reduce_bucket_size", "allreduce_bucket_size"}) {
+    fields.foreign(key, bucket_of_elements);
+  }
 }
 
 const FieldTable<Dataset>& dataset_fields() {
@@ -156,7 +234,7 @@ const FieldTable<Dataset>& dataset_fields() {
                     core::integer<std::int64_t>({.min = 1, .max = INT64_C(1) << 40}),
                     "images in the training split");
     fields.check([](const Dataset& dataset, const Cursor& cursor) {
-      if (dataset.name != "synthetic" && !dataset.path) {
+      if (dataset.name != "synthetic" && dataset.path.value_or("").empty()) {
         cursor.fault("data set \"" + dataset.name +
                      "\" has no path (give \"path\": a folder with dataset.json, or use "
                      "\"synthetic\")");
@@ -183,7 +261,8 @@ const FieldTable<Training>& training_fields() {
                      "update rule");
     fields.defaulted("learning_rate", &T::learning_rate, core::number(core::not_negative),
                      "constant over the run");
-    fields.defaulted("betas", &T::betas, core::list(core::number({.min = 0.0, .max = below_one}), 2, 2),
+    fields.defaulted("betas", &T::betas,
+                     core::list(core::number({.min = 0.0, .max = below_one}), 2, 2),
                      "decay of the first and the second moment");
     fields.defaulted("epsilon", &T::epsilon, core::number(core::positive),
                      "added to the root of the second moment");
@@ -191,11 +270,12 @@ const FieldTable<Training>& training_fields() {
                      "decoupled, on every parameter as torch.optim.AdamW does");
     fields.defaulted("dataset", &T::dataset, core::record(dataset_fields()),
                      "where images come from");
-    fields.defaulted("epochs", &T::epochs, core::integer<std::int64_t>({.min = 1, .max = 1'000'000}),
+    fields.defaulted("epochs", &T::epochs,
+                     core::integer<std::int64_t>({.min = 1, .max = 1'000'000}),
                      "passes over the training split");
     fields.defaulted("seed", &T::seed, core::integer<std::int64_t>({.min = 0}),
                      "of weights, order and synthetic images");
-    add_foreign_batch_spellings(fields);
+    add_foreign_keys(fields);
     return fields;
   }();
   return table;
@@ -211,6 +291,7 @@ const FieldTable<Parallel>& parallel_fields() {
                      "most gradient bytes that one all-reduce carries, in 2^20 bytes");
     fields.defaulted("overlap", &Parallel::overlap, core::boolean(),
                      "start a bucket's all-reduce while the backward pass goes on");
+    add_foreign_keys(fields);
     return fields;
   }();
   return table;
@@ -224,9 +305,43 @@ const FieldTable<Run>& run_fields() {
     fields.defaulted("warmup_steps", &Run::warmup_steps,
                      core::integer<std::int64_t>({.min = 0, .max = 1'000'000'000}),
                      "steps before timing starts");
+    add_foreign_keys(fields);
     return fields;
   }();
   return table;
+}
+
+void check_list_length(const Experiment& experiment, const Cursor& cursor) {
+  const std::size_t given = experiment.training.micro_batch.size();
+  if (given == 1 || given == static_cast<std::size_t>(experiment.parallel.world_size)) return;
+  cursor.at("training")
+      .at("micro_batch")
+      .fault("got a list of " + std::to_string(given) + " (must be one value, or one for each of " +
+             std::to_string(experiment.parallel.world_size) + " ranks)");
+}
+
+/// The Program of a step fits into memory, and its sums into 64 bits.
+void check_size_of_step(const Experiment& experiment, const Cursor& cursor) {
+  const Cursor training = cursor.at("training");
+  const std::int64_t depth = experiment.model.depth;
+  const std::int64_t micro_steps = experiment.training.accumulation_steps;
+  constexpr std::int64_t most_blocks = 100'000;  // over all micro-steps
+  if (micro_steps * depth > most_blocks) {
+    training.at("accumulation_steps")
+        .fault("got " + std::to_string(micro_steps) +
+               " (must be <= " + std::to_string(most_blocks / depth) + " with " +
+               std::to_string(depth) + " blocks: one step holds at most 100000)");
+  }
+  const auto& batches = experiment.training.micro_batch;
+  const std::int64_t images = *std::max_element(batches.begin(), batches.end());
+  constexpr double passes = 3.0;  // the backward pass costs twice the forward pass
+  const double flops = passes * static_cast<double>(micro_steps * images) *
+                       static_cast<double>(forward_flops(experiment.model, 1).value());
+  if (flops > most_step_flops) {
+    training.at("micro_batch")
+        .fault("got " + std::to_string(images) +
+               " (one step of a rank then takes more than 1e18 FLOPs, the most that is counted)");
+  }
 }
 
 const FieldTable<Experiment>& experiment_fields() {
@@ -237,21 +352,14 @@ const FieldTable<Experiment>& experiment_fields() {
     fields.required("model", &E::model, model_value(),
                     "a zoo name or alias, or an object with an architecture's keys");
     fields.defaulted("cluster", &E::cluster, core::text(), "a cluster's id, or a path");
-    fields.defaulted("framework", &E::framework,
-                     one_of({"paceline"}, "no other is built yet"), "software stack that trains");
+    fields.defaulted("framework", &E::framework, one_of({"paceline"}, "no other is built yet"),
+                     "software stack that trains");
     fields.required("training", &E::training, core::record(training_fields()), "what is trained");
     fields.defaulted("parallel", &E::parallel, core::record(parallel_fields()),
                      "how ranks share the work");
     fields.defaulted("run", &E::run, core::record(run_fields()), "what is timed");
-    add_foreign_batch_spellings(fields);
-    fields.check([](const E& experiment, const Cursor& cursor) {
-      const std::size_t given = experiment.training.micro_batch.size();
-      if (given != 1 && given != static_cast<std::size_t>(experiment.parallel.world_size)) {
-        cursor.at("training").at("micro_batch").fault(
-            "got a list of " + std::to_string(given) + " (must be one value, or one for each of " +
-            std::to_string(experiment.parallel.world_size) + " ranks)");
-      }
-    });
+    add_foreign_keys(fields);
+    fields.check(check_list_length).check(check_size_of_step);
     return fields;
   }();
   return table;

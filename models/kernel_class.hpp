@@ -17,8 +17,8 @@ struct KernelFeature {
 /// transposed (`matmul_nt` forward, `matmul_nn` input gradient, `matmul_tn` weight gradient).
 [[nodiscard]] std::string_view kernel_class(const Operation& operation);
 
-/// What the time of `operation` on a CPU is a non-negative sum of: one call, arithmetic, packing and
-/// streaming terms. Memory-bound classes have hinges where a core's caches are exceeded.
+/// What the time of `operation` on a CPU is a non-negative sum of: one call, arithmetic, packing
+/// and streaming terms. Memory-bound classes have hinges where a core's caches are exceeded.
 /// Source: docs/formulas.md, "CPU kernel time". Empty for collectives.
 [[nodiscard]] std::vector<KernelFeature> kernel_features(const Operation& operation);
 

@@ -12,10 +12,14 @@ namespace {
 
 std::string place_name(int micro_step, int layer, int bucket, std::string_view role) {
   std::string name;
-  if (micro_step >= 0) name += "m" + std::to_string(micro_step) + ".";
-  if (layer >= 0) name += "blocks." + std::to_string(layer) + ".";
-  if (bucket >= 0) name += "bucket" + std::to_string(bucket) + ".";
-  return name + std::string(role);
+  const auto add = [&name](std::string_view word, int number) {
+    if (number < 0) return;
+    name.append(word).append(std::to_string(number)) += '.';
+  };
+  add("m", micro_step);
+  add("blocks.", layer);
+  add("bucket", bucket);
+  return name.append(role);
 }
 
 /// Text that changes whenever something that an interpreter sees changes.
@@ -71,9 +75,7 @@ struct ShapeDigest {
     digest.add_all(s.images, s.channels, s.image_size, s.patch_size);
   }
   void operator()(const TokensShape& s) const { digest.add_all(s.images, s.tokens, s.width); }
-  void operator()(const LossShape& s) const {
-    digest.add_all(s.images, s.classes, s.image_weight);
-  }
+  void operator()(const LossShape& s) const { digest.add_all(s.images, s.classes, s.image_weight); }
   void operator()(const CollectiveShape& s) const {
     digest.add_all(s.communicator, s.sequence, s.elements, s.type, s.algorithm);
   }
@@ -112,6 +114,7 @@ std::string Program::hash() const {
     digest.add(operation.name());
     digest.add_all(operation.kind, operation.stream, operation.accumulate, operation.flops,
                    operation.bytes_read, operation.bytes_written);
+    digest.add(operation.shape.index());
     std::visit(ShapeDigest{digest}, operation.shape);
     for (const TensorId id : operation.inputs) digest.add(id);
     digest.add("->");
@@ -121,6 +124,10 @@ std::string Program::hash() const {
     digest.add(communicator.name);
     for (const int member : communicator.ranks) digest.add(member);
   }
+  for (const TensorId id : parameters) digest.add(id);
+  digest.add("gradients");
+  for (const TensorId id : gradients) digest.add(id);
+  digest.add("dependencies");
   for (const OperationId id : dependencies) digest.add(id);
   for (const std::uint32_t offset : dependency_offsets) digest.add(offset);
   return digest.hash();
@@ -205,6 +212,12 @@ void check_communicators(std::span<const Program> programs) {
     }
   }
   for (const auto& [name, communicator] : communicators) {
+    for (const int rank : communicator.ranks) {
+      if (rank >= 0 && static_cast<std::size_t>(rank) < programs.size()) continue;
+      throw core::RunError("communicator \"" + name + "\": its member rank " +
+                           std::to_string(rank) + " has no Program (there are " +
+                           std::to_string(programs.size()) + ")");
+    }
     const int first = communicator.ranks.at(0);
     const auto expected = collectives_in(programs[static_cast<std::size_t>(first)], communicator);
     for (const int rank : communicator.ranks) {

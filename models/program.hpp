@@ -65,9 +65,9 @@ struct CollectiveShape {
   core::CollectiveAlgorithm algorithm = core::CollectiveAlgorithm::ring;
 };
 
-using OperationShape = std::variant<std::monostate, MatmulShape, RowsShape, AttentionShape,
-                                    ElementsShape, PatchShape, TokensShape, LossShape,
-                                    CollectiveShape>;
+using OperationShape =
+    std::variant<std::monostate, MatmulShape, RowsShape, AttentionShape, ElementsShape, PatchShape,
+                 TokensShape, LossShape, CollectiveShape>;
 
 /// Up to eight tensors, without allocation.
 class TensorList {
@@ -118,9 +118,9 @@ struct Operation {
   /// Adds to its parameter-gradient (or loss) outputs instead of overwriting them: micro-steps
   /// after the first.
   bool accumulate = false;
-  int micro_step = -1;    // -1: once a step
-  int layer = -1;         // block, -1 outside the blocks
-  int bucket = -1;        // gradient bucket, -1 where none is meant
+  int micro_step = -1;      // -1: once a step
+  int layer = -1;           // block, -1 outside the blocks
+  int bucket = -1;          // gradient bucket, -1 where none is meant
   std::string_view role{};  // static text, unique with the fields above
   OperationShape shape{};
   TensorList inputs{};
@@ -205,8 +205,8 @@ struct Program {
   /// 16 hexadecimal digits over everything that an interpreter sees.
   [[nodiscard]] std::string hash() const;
 
-  std::vector<OperationId> dependencies;           // grouped by operation
-  std::vector<std::uint32_t> dependency_offsets;   // operations + 1 entries
+  std::vector<OperationId> dependencies;          // grouped by operation
+  std::vector<std::uint32_t> dependency_offsets;  // operations + 1 entries
 };
 
 /// FLOPs and bytes by kind, to compare a Program with what a run counted.

@@ -1,14 +1,50 @@
 #include "models/zoo.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <set>
+#include <string_view>
 
 #include "core/fields.hpp"
 #include "core/share_directory.hpp"
 #include "models/architecture_fields.hpp"
 
 namespace paceline::models {
+namespace {
+
+/// What timm, torchvision and Hugging Face call the keys of an architecture.
+struct ForeignKey {
+  std::string_view key, ours;
+};
+constexpr std::array foreign_keys{ForeignKey{"img_size", "image_size"},
+                                  ForeignKey{"in_chans", "channels"},
+                                  ForeignKey{"num_channels", "channels"},
+                                  ForeignKey{"embed_dim", "width"},
+                                  ForeignKey{"hidden_dim", "width"},
+                                  ForeignKey{"hidden_size", "width"},
+                                  ForeignKey{"num_layers", "depth"},
+                                  ForeignKey{"num_hidden_layers", "depth"},
+                                  ForeignKey{"num_heads", "heads"},
+                                  ForeignKey{"num_attention_heads", "heads"},
+                                  ForeignKey{"mlp_dim", "mlp_hidden"},
+                                  ForeignKey{"intermediate_size", "mlp_hidden"},
+                                  ForeignKey{"num_classes", "classes"},
+                                  ForeignKey{"num_labels", "classes"},
+                                  ForeignKey{"layer_norm_eps", "layer_norm_epsilon"}};
+
+void add_foreign_keys(core::FieldTable<VitArchitecture>& fields) {
+  for (const ForeignKey& foreign : foreign_keys) {
+    fields.foreign(std::string(foreign.key), [foreign](const core::Json& value) {
+      return "here it is \"" + std::string(foreign.ours) + "\": " + core::shown(value);
+    });
+  }
+  fields.foreign("mlp_ratio", [](const core::Json& value) {
+    return "here it is \"mlp_hidden\": width × " + core::shown(value);
+  });
+}
+
+}  // namespace
 
 const core::FieldTable<VitArchitecture>& architecture_fields() {
   using V = VitArchitecture;
@@ -32,6 +68,7 @@ const core::FieldTable<VitArchitecture>& architecture_fields() {
     fields.defaulted("gelu", &V::gelu, core::word<core::GeluForm>(), "exact (erf) or tanh");
     fields.defaulted("layer_norm_epsilon", &V::layer_norm_epsilon, core::number(core::positive),
                      "added to the variance");
+    add_foreign_keys(fields);
     return fields;
   }();
   return table;
@@ -55,14 +92,11 @@ core::ValueType<ZooEntry> zoo_entry() {
       cursor.fault("got " + core::shown(json) + " (must be an object with an id)");
       return;
     }
-    core::Json rest = json;
     entry.architecture.id = json["id"].get<std::string>();
-    rest.erase("id");
-    if (rest.contains("aliases")) {
-      core::list(core::text()).read(rest["aliases"], cursor.at("aliases"), entry.aliases);
-      rest.erase("aliases");
+    if (json.contains("aliases")) {
+      core::list(core::text()).read(json["aliases"], cursor.at("aliases"), entry.aliases);
     }
-    architecture_fields().read(rest, cursor, entry.architecture);
+    architecture_fields().read(json, cursor, entry.architecture, {"id", "aliases"});
     check_architecture(entry.architecture, cursor);
   };
   type.write = [](const ZooEntry& entry) {

@@ -15,34 +15,34 @@ struct LinearRoles {
   std::string_view weight, bias, forward, input_gradient, weight_gradient, bias_gradient;
 };
 
-constexpr LinearRoles patch_embed_roles{"patch_embed.proj.weight",
-                                        "patch_embed.proj.bias",
-                                        "patch_embed.proj",
-                                        "",
-                                        "patch_embed.proj.weight_gradient",
-                                        "patch_embed.proj.bias_gradient"};
-constexpr LinearRoles qkv_roles{"attn.qkv.weight",          "attn.qkv.bias",
-                                "attn.qkv",                 "attn.qkv.input_gradient",
-                                "attn.qkv.weight_gradient", "attn.qkv.bias_gradient"};
-constexpr LinearRoles proj_roles{"attn.proj.weight",          "attn.proj.bias",
-                                 "attn.proj",                 "attn.proj.input_gradient",
-                                 "attn.proj.weight_gradient", "attn.proj.bias_gradient"};
-constexpr LinearRoles fc1_roles{"mlp.fc1.weight",          "mlp.fc1.bias",
-                                "mlp.fc1",                 "mlp.fc1.input_gradient",
-                                "mlp.fc1.weight_gradient", "mlp.fc1.bias_gradient"};
-constexpr LinearRoles fc2_roles{"mlp.fc2.weight",          "mlp.fc2.bias",
-                                "mlp.fc2",                 "mlp.fc2.input_gradient",
-                                "mlp.fc2.weight_gradient", "mlp.fc2.bias_gradient"};
-constexpr LinearRoles head_roles{"head.weight",          "head.bias",
-                                 "head",                 "head.input_gradient",
-                                 "head.weight_gradient", "head.bias_gradient"};
+constexpr LinearRoles patch_embed_roles{
+    "patch_embed.proj.weight",          "patch_embed.proj.bias",         "patch_embed.proj", "",
+    "patch_embed.proj.weight_gradient", "patch_embed.proj.bias_gradient"};
+constexpr LinearRoles qkv_roles{
+    "attn.qkv.weight",          "attn.qkv.bias",         "attn.qkv", "attn.qkv.input_gradient",
+    "attn.qkv.weight_gradient", "attn.qkv.bias_gradient"};
+constexpr LinearRoles proj_roles{
+    "attn.proj.weight",          "attn.proj.bias",         "attn.proj", "attn.proj.input_gradient",
+    "attn.proj.weight_gradient", "attn.proj.bias_gradient"};
+constexpr LinearRoles fc1_roles{
+    "mlp.fc1.weight",          "mlp.fc1.bias",         "mlp.fc1", "mlp.fc1.input_gradient",
+    "mlp.fc1.weight_gradient", "mlp.fc1.bias_gradient"};
+constexpr LinearRoles fc2_roles{
+    "mlp.fc2.weight",          "mlp.fc2.bias",         "mlp.fc2", "mlp.fc2.input_gradient",
+    "mlp.fc2.weight_gradient", "mlp.fc2.bias_gradient"};
+constexpr LinearRoles head_roles{
+    "head.weight",          "head.bias",         "head", "head.input_gradient",
+    "head.weight_gradient", "head.bias_gradient"};
 
 struct NormRoles {
-  std::string_view weight, bias, forward, gradient;
+  std::string_view weight, bias, forward, mean, rstd, gradient;
 };
-constexpr NormRoles norm1_roles{"norm1.weight", "norm1.bias", "norm1", "norm1.gradient"};
-constexpr NormRoles norm2_roles{"norm2.weight", "norm2.bias", "norm2", "norm2.gradient"};
-constexpr NormRoles norm_roles{"norm.weight", "norm.bias", "norm", "norm.gradient"};
+constexpr NormRoles norm1_roles{"norm1.weight", "norm1.bias", "norm1",
+                                "norm1.mean",   "norm1.rstd", "norm1.gradient"};
+constexpr NormRoles norm2_roles{"norm2.weight", "norm2.bias", "norm2",
+                                "norm2.mean",   "norm2.rstd", "norm2.gradient"};
+constexpr NormRoles norm_roles{"norm.weight", "norm.bias", "norm",
+                               "norm.mean",   "norm.rstd", "norm.gradient"};
 
 /// Adds the operations of one micro-step in one phase.
 class MicroStep {
@@ -138,7 +138,7 @@ class MicroStep {
   };
   Normalised norm(const NormRoles& roles, int layer, TensorId x) {
     const Normalised result{tensor(roles.forward, layer, rows() * model_.width),
-                            tensor("mean", layer, rows()), tensor("rstd", layer, rows())};
+                            tensor(roles.mean, layer, rows()), tensor(roles.rstd, layer, rows())};
     operation(OperationKind::layer_norm, roles.forward, layer,
               RowsShape{.rows = rows(), .width = model_.width},
               {x, parameter(roles.weight, layer), parameter(roles.bias, layer)},
@@ -279,10 +279,8 @@ Draft start_draft(const Experiment& experiment, int rank, std::int64_t images,
       program.gradients.push_back(add(spec, MemoryCategory::gradients));
     }
   }
-  draft.loss = draft.add_tensor({.role = "loss",
-                                 .category = MemoryCategory::activations,
-                                 .elements = 1,
-                                 .persistent = true});
+  draft.loss = draft.add_tensor(
+      {.role = "loss", .category = MemoryCategory::activations, .elements = 1, .persistent = true});
   return draft;
 }
 
@@ -292,8 +290,8 @@ SavedForward canonical_forward(Draft& draft, int micro_step, std::int64_t images
   MicroStep data(draft, micro_step, images, Phase::data);
   const TensorId pixels =
       data.tensor("images", -1, images * model.channels * model.image_size * model.image_size);
-  saved.labels = data.tensor("labels", -1, images, MemoryCategory::activations,
-                             core::DataType::int32);
+  saved.labels =
+      data.tensor("labels", -1, images, MemoryCategory::activations, core::DataType::int32);
   data.operation(OperationKind::load_batch, "load_batch", -1, data.patch_shape(), {},
                  {pixels, saved.labels});
 
@@ -335,8 +333,7 @@ void canonical_backward(Draft& draft, int micro_step, std::int64_t images,
                  {saved.probabilities, saved.labels}, {d_logits});
   const TensorId d_class_rows = step.linear_gradient(head_roles, -1, d_logits, saved.class_rows,
                                                      images, model.width, model.classes);
-  const TensorId d_normalised =
-      step.tensor("class_token.gradient", -1, step.rows() * model.width);
+  const TensorId d_normalised = step.tensor("class_token.gradient", -1, step.rows() * model.width);
   step.operation(OperationKind::select_class_token_gradient, "class_token.gradient", -1,
                  step.tokens_shape(), {d_class_rows}, {d_normalised});
   TensorId dx = step.norm_gradient(norm_roles, -1, d_normalised, saved.last, saved.norm_mean,

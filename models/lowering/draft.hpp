@@ -54,7 +54,7 @@ struct SavedForward {
 /// Forward pass of one micro-step over `images` images, loss included.
 SavedForward canonical_forward(Draft& draft, int micro_step, std::int64_t images);
 
-/// Its backward pass; records `ready_order` in the last micro-step.
+/// Its backward pass; records `ready_order` in the first micro-step; all have the same.
 void canonical_backward(Draft& draft, int micro_step, std::int64_t images,
                         const SavedForward& saved);
 

@@ -1,6 +1,7 @@
 #include "runtime/kernels/attention.hpp"
 
 #include <Eigen/Core>
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -135,7 +136,8 @@ void head_backward(const AttentionShape& shape, std::int64_t index, const Scalar
 }
 
 core::Flops product_flops_of_heads(const AttentionShape& shape, std::int64_t products) {
-  // Q·Kᵀ and its like contract over the head dimension, P·V and its like over the tokens.
+  // Q·Kᵀ and its like contract over the head dimension, P·V and its like over the tokens: the same
+  // three extents.
   return shape.batch * shape.heads * products *
          product_flops(shape.tokens, shape.tokens, shape.head_dimension);
 }
@@ -150,11 +152,12 @@ void attention(const AttentionShape& shape, std::span<const Scalar> qkv, std::sp
   require_size("attention", "qkv", qkv, 3 * values);
   require_size("attention", "out", out, values);
   require_size("attention", "probabilities", probabilities, heads * shape.tokens * shape.tokens);
-  for_each_index(heads, [&](std::int64_t head) {
+  const core::Flops flops = product_flops_of_heads(shape, 2);
+  for_each_index(heads, threads_worth(flops), [&](std::int64_t head) {
     head_forward(shape, head, qkv.data(), out.data(), probabilities.data());
   });
   ++count.calls;
-  count.flops += product_flops_of_heads(shape, 2);
+  count.flops += flops;
   count_read(count, qkv);
   count_written(count, out, probabilities);
 }
@@ -172,18 +175,21 @@ void attention_gradient(const AttentionShape& shape, std::span<const Scalar> d_o
   require_size("attention_gradient", "probabilities", probabilities, heads * square);
   require_size("attention_gradient", "d_qkv", d_qkv, 3 * values);
   require_size("attention_gradient", "workspace", workspace, square);
-  const std::int64_t parts = std::min<std::int64_t>(heads, thread_count());
-  for_each_index(parts, [&](std::int64_t part) {
-    std::vector<Scalar> own;
-    if (part > 0) own.resize(workspace.size());
-    Scalar* const scores = part > 0 ? own.data() : workspace.data();
+  // One part a thread; the heads do not depend on each other, so neither does the result on the
+  // parts.
+  const core::Flops flops = product_flops_of_heads(shape, 4);
+  const std::int64_t parts =
+      std::min<std::int64_t>({heads, threads_worth(flops), thread_count()});
+  std::vector<Scalar> others(static_cast<std::size_t>((parts - 1) * square));
+  for_each_index(parts, parts, [&](std::int64_t part) {
+    Scalar* const scores = part == 0 ? workspace.data() : others.data() + (part - 1) * square;
     for (std::int64_t head = part * heads / parts; head < (part + 1) * heads / parts; ++head) {
       head_backward(shape, head, d_out.data(), qkv.data(), probabilities.data(), d_qkv.data(),
                     scores);
     }
   });
   ++count.calls;
-  count.flops += product_flops_of_heads(shape, 4);
+  count.flops += flops;
   count_read(count, d_out, qkv, probabilities);
   count_written(count, d_qkv);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/quantity.hpp"
 #include "runtime/kernels/threads.hpp"
 
 /// How kernels share their work among threads. Only for the kernels' own sources.
@@ -12,11 +13,18 @@ namespace paceline::runtime::kernels {
   return (count + block - 1) / block;
 }
 
-/// Calls `work(index)` for each index below `count`, on several threads if there are any. `work`
-/// must not throw.
+/// Threads that a product is worth: waking one takes microseconds, in which it could do this much.
+[[nodiscard]] inline std::int64_t threads_worth(core::Flops flops) {
+  constexpr std::int64_t flops_per_thread = 500'000;
+  return std::max<std::int64_t>(1, flops.value() / flops_per_thread);
+}
+
+/// Calls `work(index)` for each index below `count`, on at most `max_threads` threads. `work` must
+/// not throw.
 template <class Work>
-void for_each_index(std::int64_t count, const Work& work) {
-  const int threads = static_cast<int>(std::min<std::int64_t>(count, thread_count()));
+void for_each_index(std::int64_t count, std::int64_t max_threads, const Work& work) {
+  const int threads =
+      static_cast<int>(std::min<std::int64_t>({count, max_threads, thread_count()}));
   if (threads <= 1) {
     for (std::int64_t index = 0; index < count; ++index) work(index);
     return;
@@ -29,7 +37,8 @@ void for_each_index(std::int64_t count, const Work& work) {
 /// number of threads.
 template <class Work>
 void for_each_block(std::int64_t count, std::int64_t block, const Work& work) {
-  for_each_index(blocks_in(count, block), [&](std::int64_t index) {
+  const std::int64_t blocks = blocks_in(count, block);
+  for_each_index(blocks, blocks, [&](std::int64_t index) {
     work(index * block, std::min(count, (index + 1) * block));
   });
 }

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <type_traits>
 
 /// Elementary functions that a compiler can vectorise: no calls, no branches that stay branches.
@@ -12,7 +13,7 @@ namespace paceline::runtime::kernels {
 
 /// e^x for x ≤ 0 (NaN stays NaN); zero below -87.3, where the result would be subnormal.
 /// Range reduction and polynomial of Cephes' expf (S. L. Moshier, netlib.org/cephes), as in
-/// Eigen's `pexp`. Error at most 2 ulp.
+/// Eigen's `pexp`. Error at most 1.01 ulp.
 template <class Scalar>
 [[gnu::always_inline]] inline Scalar exp_not_positive(Scalar x) {
   if constexpr (std::is_same_v<Scalar, double>) {
@@ -44,38 +45,51 @@ template <class Scalar>
   }
 }
 
-/// The error function. In float: N. Juffa's two polynomials
-/// (stackoverflow.com/questions/35148198), at most 1 ulp with a correctly rounded expf; with the
-/// one above, at most 2 ulp.
+/// The standard normal distribution at h: Φ(h) = (1 + erf(h / √2)) / 2 and its density.
 template <class Scalar>
-[[gnu::always_inline]] inline Scalar error_function(Scalar x) {
+struct Normal {
+  Scalar below, density;
+};
+
+/// In float, two minimax approximations found with Remez' exchange in 40 digits:
+/// |h| ≤ 1.3: Φ(h) = 1/2 + h · Q(h²), Q of degree 5, relative error 1.5e-8;
+/// beyond: Φ(-a) = e^(-a²/2) · t · P(t) with t = 1 / (1 + 0.4 a), P of degree 6 (of
+/// erfcx(a / √2) / (2 t) for a ≤ 13.3), relative error 4.8e-8.
+/// So the tail keeps its relative accuracy and shares its exponential with the density. Error of Φ,
+/// rounding included: at most 7e-8 with fused multiply-adds, 9e-8 without.
+template <class Scalar>
+[[gnu::always_inline]] inline Normal<Scalar> normal_at(Scalar h) {
+  const Scalar squared = h * h;
+  const Scalar e = exp_not_positive(Scalar(-0.5) * squared);
+  const Scalar density =
+      std::numbers::inv_sqrtpi_v<Scalar> * std::numbers::sqrt2_v<Scalar> / 2 * e;
   if constexpr (std::is_same_v<Scalar, double>) {
-    return std::erf(x);
+    return {std::erfc(-h / std::numbers::sqrt2) / 2, density};
   } else {
-    constexpr float one_from = 4.0F;  // erf rounds to 1 from 3.92
-    const float magnitude = std::fabs(x);
-    const float t = magnitude > one_from ? one_from : magnitude;
-    const float s = t * t;
-    float q = -1.72853470e-5F * t + 3.83197126e-4F;
-    const float u = -3.88396438e-3F * t + 2.42546219e-2F;
-    q = q * s + u;
-    q = q * t - 1.06777877e-1F;
-    q = q * t - 6.34846687e-1F;
-    q = q * t - 1.28717512e-1F;
-    q = q * t - t;
-    const float outer = 1.0F - exp_not_positive(q);
-    float p = -5.96761703e-4F;
-    p = p * s + 4.99119423e-3F;
-    p = p * s - 2.67681349e-2F;
-    p = p * s + 1.12819925e-1F;
-    p = p * s - 3.76125336e-1F;
-    p = p * s + 1.28379166e-1F;
-    const float inner = p * t + t;
-    return std::copysign(magnitude > 0.921875F ? outer : inner, x);
+    constexpr float inner_until = 1.3F;
+    const float magnitude = std::fabs(h);
+    float q = -6.632305324e-6F;
+    q = q * squared + 1.103859588e-4F;
+    q = q * squared - 1.182996955e-3F;
+    q = q * squared + 9.971847817e-3F;
+    q = q * squared - 6.649013023e-2F;
+    q = q * squared + 3.989422744e-1F;
+    const float inner = h * q + 0.5F;
+    const float t = 1.0F / (1.0F + 0.4F * magnitude);
+    float p = 0.069369669F;
+    p = p * t - 0.189561188F;
+    p = p * t + 0.108519361F;
+    p = p * t + 0.05391358227F;
+    p = p * t + 0.1394532055F;
+    p = p * t + 0.1590365155F;
+    p = p * t + 0.1595993197F;
+    const float tail = e * (p * t);
+    const float outer = h > 0.0F ? 1.0F - tail : tail;
+    return {magnitude > inner_until ? outer : inner, density};
   }
 }
 
-/// The hyperbolic tangent, to an absolute error of 2 ulp of 1.
+/// The hyperbolic tangent. Error at most 9e-8.
 template <class Scalar>
 [[gnu::always_inline]] inline Scalar hyperbolic_tangent(Scalar x) {
   if constexpr (std::is_same_v<Scalar, double>) {

@@ -109,7 +109,7 @@ void layer_norm_gradient(const models::RowsShape& shape, std::span<const Scalar>
   const std::int64_t parts = blocks_in(shape.rows, rows);
   // [parts, 2, width]: d_weight and d_bias of each part's rows.
   std::vector<Scalar> sums(static_cast<std::size_t>(parts * 2 * width), Scalar(0));
-  for_each_index(parts, [&](std::int64_t part) {
+  for_each_index(parts, parts, [&](std::int64_t part) {
     Scalar* const part_sums = sums.data() + part * 2 * width;
     for (std::int64_t row = part * rows; row < std::min(shape.rows, (part + 1) * rows); ++row) {
       row_gradient(dy.data() + row * width, x.data() + row * width, weight.data(), width,

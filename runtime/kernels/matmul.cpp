@@ -19,13 +19,39 @@ using ConstView = Eigen::Map<const RowMajor<Scalar>, Eigen::Unaligned, Eigen::Ou
 template <class Scalar>
 using View = Eigen::Map<RowMajor<Scalar>, Eigen::Unaligned, Eigen::OuterStride<>>;
 
-/// Tiles of the result: a product is cut by its shape alone, never by the number of threads,
-/// because the order of summation inside Eigen's product depends on how it is cut.
-constexpr std::int64_t tile_rows = 192;
-constexpr std::int64_t tile_columns = 768;
-
 struct Tile {
   std::int64_t row, rows, column, columns;
+};
+
+/// The tiles of a result. It is cut by its shape alone, never by the number of threads, because the
+/// order of summation inside Eigen's product depends on how it is cut. Large tiles cost nothing
+/// (measured: 0 to 3 %), small ones up to 10 %: they are for results too small to share out
+/// otherwise, such as a weight's gradient.
+class Tiles {
+ public:
+  explicit Tiles(const MatmulShape& shape) : m_(shape.m), n_(shape.n) {
+    if (count() >= enough_tiles) return;
+    rows_ = 96;
+    columns_ = 192;
+  }
+  [[nodiscard]] std::int64_t count() const { return down() * blocks_in(n_, columns_); }
+  [[nodiscard]] Tile operator[](std::int64_t index) const {
+    const std::int64_t row = index % down() * rows_;
+    const std::int64_t column = index / down() * columns_;
+    return {.row = row,
+            .rows = std::min(rows_, m_ - row),
+            .column = column,
+            .columns = std::min(columns_, n_ - column)};
+  }
+
+ private:
+  static constexpr std::int64_t enough_tiles = 8;
+
+  [[nodiscard]] std::int64_t down() const { return blocks_in(m_, rows_); }
+
+  std::int64_t m_, n_;
+  std::int64_t rows_ = 192;
+  std::int64_t columns_ = 768;
 };
 
 template <class Scalar, class A, class B>
@@ -98,20 +124,14 @@ void matmul(const MatmulShape& shape, std::span<const Scalar> a, std::span<const
   if (!bias.empty() && write == Write::add) {
     throw core::InvariantError("matmul: a product with a bias cannot be added to its output");
   }
-  const std::int64_t across = blocks_in(shape.n, tile_columns);
-  const std::int64_t down = blocks_in(shape.m, tile_rows);
+  const core::Flops flops = product_flops(shape.m, shape.n, shape.k);
+  const Tiles tiles(shape);
   const Scalar* const bias_or_null = bias.empty() ? nullptr : bias.data();
-  for_each_index(across * down, [&](std::int64_t index) {
-    const std::int64_t row = index % down * tile_rows;
-    const std::int64_t column = index / down * tile_columns;
-    multiply_tile(shape, a.data(), b.data(), bias_or_null, c.data(), write,
-                  {.row = row,
-                   .rows = std::min(tile_rows, shape.m - row),
-                   .column = column,
-                   .columns = std::min(tile_columns, shape.n - column)});
+  for_each_index(tiles.count(), threads_worth(flops), [&](std::int64_t index) {
+    multiply_tile(shape, a.data(), b.data(), bias_or_null, c.data(), write, tiles[index]);
   });
   ++count.calls;
-  count.flops += product_flops(shape.m, shape.n, shape.k);
+  count.flops += flops;
   count_read(count, a, b, bias);
   count_updated(count, write, c);
 }
@@ -124,7 +144,7 @@ void bias_gradient(const models::RowsShape& shape, std::span<const Scalar> dy,
   const std::int64_t rows = rows_per_partial_sum(shape.rows, shape.width);
   const std::int64_t parts = blocks_in(shape.rows, rows);
   std::vector<Scalar> sums(static_cast<std::size_t>(parts * shape.width));
-  for_each_index(parts, [&](std::int64_t part) {
+  for_each_index(parts, parts, [&](std::int64_t part) {
     sum_rows(dy.data(), shape.width, part * rows, std::min(shape.rows, (part + 1) * rows),
              sums.data() + part * shape.width);
   });

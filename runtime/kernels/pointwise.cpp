@@ -10,12 +10,6 @@ namespace {
 
 using core::GeluForm;
 
-template <class Scalar>
-constexpr Scalar inverse_sqrt_2 = std::numbers::sqrt2_v<Scalar> / 2;
-/// 1 / √(2π)
-template <class Scalar>
-constexpr Scalar normal_density_at_0 =
-    std::numbers::inv_sqrtpi_v<Scalar> * inverse_sqrt_2<Scalar>;
 /// √(2/π)
 template <class Scalar>
 constexpr Scalar tanh_factor = std::numbers::inv_sqrtpi_v<Scalar> * std::numbers::sqrt2_v<Scalar>;
@@ -25,14 +19,12 @@ constexpr Scalar tanh_cubic = Scalar(0.044715);
 struct ExactGelu {
   template <class Scalar>
   [[gnu::always_inline]] static Scalar value(Scalar h) {
-    return Scalar(0.5) * h * (Scalar(1) + error_function(h * inverse_sqrt_2<Scalar>));
+    return h * normal_at(h).below;
   }
   template <class Scalar>
   [[gnu::always_inline]] static Scalar slope(Scalar h) {
-    const Scalar below = Scalar(0.5) * (Scalar(1) + error_function(h * inverse_sqrt_2<Scalar>));
-    const Scalar density =
-        normal_density_at_0<Scalar> * exp_not_positive(Scalar(-0.5) * h * h);
-    return below + h * density;
+    const Normal<Scalar> normal = normal_at(h);
+    return normal.below + h * normal.density;
   }
 };
 

@@ -41,8 +41,7 @@ double interpolated_us(const std::vector<ExchangePoint>& table, core::Bytes byte
     const double share = (wanted - size_of(low)) / (size_of(*next) - size_of(low));
     return low.time_us + share * (next->time_us - low.time_us);
   }
-  const double share =
-      std::log(wanted / size_of(low)) / std::log(size_of(*next) / size_of(low));
+  const double share = std::log(wanted / size_of(low)) / std::log(size_of(*next) / size_of(low));
   return low.time_us * std::pow(next->time_us / low.time_us, share);
 }
 
@@ -60,7 +59,9 @@ core::Time ExchangeCost::time_of(int from_rank, int to_rank, core::Bytes bytes) 
 const ExchangeCost::Way& ExchangeCost::way(int from_rank, int to_rank) {
   const auto [entry, inserted] = ways_.try_emplace({from_rank, to_rank});
   if (!inserted) return entry->second;
-  const auto vertex = [&](int rank) { return cluster_.slots.at(static_cast<std::size_t>(rank)).vertex; };
+  const auto vertex = [&](int rank) {
+    return cluster_.slots.at(static_cast<std::size_t>(rank)).vertex;
+  };
   const auto links = cluster_.route(vertex(from_rank), vertex(to_rank));
   Way& way = entry->second;
   for (const hardware_profiles::LinkId id : links) {

@@ -49,14 +49,14 @@ void KernelCost::note_missing(const std::string& what, const models::Operation& 
   if (missing.operations++ == 0) missing.first_operation = operation.name();
 }
 
-void KernelCost::report_missing(core::Faults& faults) const {
+void KernelCost::report_missing(FaultSet& faults) const {
   for (const auto& [what, missing] : missing_) {
     const std::string others =
         missing.operations > 1 ? fmt::format(" and {} more", missing.operations - 1) : "";
-    faults.add({file_, place_,
-                fmt::format("no {} (needed by {}{}; measure it with {})", what,
-                            missing.first_operation, others,
-                            calibrate_command(level_.active_ranks))});
+    faults.add(
+        {file_, place_,
+         fmt::format("no {} (needed by {}{}; measure it with {})", what, missing.first_operation,
+                     others, calibrate_command(level_.active_ranks))});
   }
 }
 

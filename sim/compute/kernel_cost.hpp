@@ -4,10 +4,10 @@
 #include <map>
 #include <string>
 
-#include "core/error.hpp"
 #include "core/time.hpp"
 #include "hardware_profiles/cluster.hpp"
 #include "models/program.hpp"
+#include "sim/compute/fault_set.hpp"
 
 namespace paceline::sim {
 
@@ -30,7 +30,7 @@ class KernelCost {
   [[nodiscard]] core::Time reduction(core::Bytes bytes) const;
 
   /// One fault for each class or feature that was asked for and is not there.
-  void report_missing(core::Faults& faults) const;
+  void report_missing(FaultSet& faults) const;
 
  private:
   struct Missing {

@@ -11,8 +11,7 @@ constexpr std::size_t children = 4;
 
 }  // namespace
 
-void EventQueue::push(core::Time time, EventPhase phase, std::uint32_t target,
-                      std::uint32_t kind) {
+void EventQueue::push(core::Time time, EventPhase phase, std::uint32_t target, std::uint32_t kind) {
   heap_.emplace_back(time, phase, next_sequence_++, target, kind);
   sift_up(heap_.size() - 1);
 }

@@ -120,9 +120,9 @@ core::Bottleneck bottleneck_of(const StepLoad& load) {
       {Cause::data_loading, rank.phases[TimelinePhase::data_wait]},
       {link, rank.phases[TimelinePhase::exposed_communication]},
       {Cause::slow_device, longest_wait(load)}};
-  const auto found = std::max_element(
-      candidates.begin(), candidates.end(),
-      [](const Candidate& a, const Candidate& b) { return a.amount < b.amount; });
+  const auto found =
+      std::max_element(candidates.begin(), candidates.end(),
+                       [](const Candidate& a, const Candidate& b) { return a.amount < b.amount; });
   return {.cause = found->cause,
           .sentence = sentence_of(*found, load, slowest) + belief_text(load) + "."};
 }
@@ -132,9 +132,9 @@ core::Bottleneck memory_bottleneck(int rank, const std::string& device_name, con
   const auto gib = [](core::Bytes bytes) {
     return two_digits(static_cast<double>(bytes.value()) / (1024.0 * 1024.0 * 1024.0));
   };
-  const std::string advice =
-      largest_micro_batch > 0 ? fmt::format("largest micro-batch {}", largest_micro_batch)
-                              : "not even one image fits";
+  const std::string advice = largest_micro_batch > 0
+                                 ? fmt::format("largest micro-batch {}", largest_micro_batch)
+                                 : "not even one image fits";
   return {.cause = Cause::memory_capacity,
           .sentence = fmt::format("Does not fit: rank {} ({}) needs {} of {} GiB at {}; {}.", rank,
                                   device_name, gib(fit.total), gib(fit.capacity),

@@ -20,7 +20,7 @@ struct RankLoad {
   std::string device_name;
   std::int64_t micro_batch = 0;
   PhaseSums phases;
-  core::Time products;  // matrix products and attention
+  core::Time products;       // matrix products and attention
   core::Time other_kernels;  // bound by memory, batch loading apart
 };
 

@@ -32,7 +32,7 @@ double step_sigma(const std::map<std::string, core::Time>& times,
 }
 
 core::StepTime step_with_intervals(core::Time step, double sigma) {
-  constexpr double quartile = 0.674489750196082;     // of the standard normal distribution: 75 %
+  constexpr double quartile = 0.674489750196082;      // of the standard normal distribution: 75 %
   constexpr double ninety_fifth = 1.644853626951473;  // 95 %
   const double us = step.us();
   const auto interval = [&](double sigmas) {

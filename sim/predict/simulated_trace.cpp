@@ -35,10 +35,10 @@ class RankTrace {
       }
       case Activity::wait:
         add(std::string(core::spelling(segment.phase)), TraceCategory::user_annotation,
-            core::Stream::compute, segment.begin, segment.end,
-            {{"collective", operation.name()}});
+            core::Stream::compute, segment.begin, segment.end, {{"collective", operation.name()}});
         return;
-      case Activity::host_issue: return;
+      case Activity::host_issue:
+        return;
     }
   }
 
@@ -68,11 +68,10 @@ class RankTrace {
 
 const CollectiveResult& result_of(const SimulationResult& result,
                                   const CostedCollective& collective) {
-  return *std::find_if(result.collectives.begin(), result.collectives.end(),
-                       [&](const CollectiveResult& one) {
-                         return one.communicator == collective.communicator &&
-                                one.sequence == collective.sequence;
-                       });
+  return *std::find_if(
+      result.collectives.begin(), result.collectives.end(), [&](const CollectiveResult& one) {
+        return one.communicator == collective.communicator && one.sequence == collective.sequence;
+      });
 }
 
 }  // namespace

@@ -53,9 +53,9 @@ class CollectiveBoard {
  private:
   static constexpr std::uint32_t nobody = UINT32_MAX;
   struct Place {
-    std::uint32_t posted = 0;         // ring steps
-    std::uint32_t waiting = nobody;   // rank
-    std::uint32_t awaited_step = 0;   // that it waits for
+    std::uint32_t posted = 0;        // ring steps
+    std::uint32_t waiting = nobody;  // rank
+    std::uint32_t awaited_step = 0;  // that it waits for
     core::Time arrived;
     core::Time left;
   };
@@ -63,7 +63,7 @@ class CollectiveBoard {
     std::size_t first_place = 0;
     std::uint32_t members = 0;
     std::uint32_t arrived = 0;
-    core::Time last_arrival;
+    core::Time last_arrival{};
   };
   [[nodiscard]] const Place& place(CollectiveInstance instance, std::uint32_t member) const {
     return places_[meetings_[instance].first_place + member];

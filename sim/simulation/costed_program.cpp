@@ -31,7 +31,7 @@ class CommunicatorTable {
 class RankCoster {
  public:
   RankCoster(const models::Program& program, KernelCost& kernels, ExchangeCost& exchanges,
-             CommunicatorTable& communicators, core::Faults& faults)
+             CommunicatorTable& communicators, FaultSet& faults)
       : program_(program),
         kernels_(kernels),
         exchanges_(exchanges),
@@ -41,12 +41,11 @@ class RankCoster {
   CostedProgram cost() {
     CostedProgram result;
     result.program = &program_;
-    std::map<std::uint32_t, std::uint32_t> issued;  // by communicator
+    std::map<std::uint32_t, std::uint32_t> issued;                 // by communicator
     std::vector<std::uint32_t> order(program_.operations.size());  // on the communication stream
     for (std::size_t i = 0; i < program_.operations.size(); ++i) {
       const models::Operation& operation = program_.operations[i];
-      CostedOperation costed{.phase = timeline_phase(operation.phase),
-                             .stream = operation.stream};
+      CostedOperation costed{.phase = timeline_phase(operation.phase), .stream = operation.stream};
       if (operation.stream == core::Stream::compute) costed.host_issue = kernels_.host_issue();
       if (const auto* shape = std::get_if<models::CollectiveShape>(&operation.shape)) {
         costed.collective = static_cast<std::uint32_t>(result.collectives.size());
@@ -95,9 +94,8 @@ class RankCoster {
     result.communicator = communicators_.index_of(communicator);
     result.position = static_cast<std::uint32_t>(member - ranks.begin());
     result.sequence = issued[result.communicator]++;
-    for (const models::ScheduleStep& step :
-         models::ring_all_reduce(static_cast<int>(result.position), static_cast<int>(ranks.size()),
-                                 shape.elements)) {
+    for (const models::ScheduleStep& step : models::ring_all_reduce(
+             static_cast<int>(result.position), static_cast<int>(ranks.size()), shape.elements)) {
       result.steps.push_back({.duration = step_time(step, ranks, shape),
                               .receive_from = static_cast<std::uint32_t>(step.receive_from),
                               .send_to = static_cast<std::uint32_t>(step.send_to)});
@@ -112,27 +110,15 @@ class RankCoster {
     const core::Bytes sent(step.send_elements * size);
     const int self = program_.rank;
     try {
-      const core::Time exchange =
-          std::max(exchanges_.time_of(ranks.at(static_cast<std::size_t>(step.receive_from)), self,
-                                      received),
-                   exchanges_.time_of(self, ranks.at(static_cast<std::size_t>(step.send_to)), sent));
+      const core::Time exchange = std::max(
+          exchanges_.time_of(ranks.at(static_cast<std::size_t>(step.receive_from)), self, received),
+          exchanges_.time_of(self, ranks.at(static_cast<std::size_t>(step.send_to)), sent));
       const bool reduced = step.received == models::ScheduleStep::Received::reduced;
       if (!reduced) return exchange;
       return sum_within_limit(exchange, kernels_.reduction(received), "a step of a collective");
     } catch (const core::ConfigError& error) {
-      add_once(error);
+      faults_.add_all(error.faults());  // a missing way is missed by every step
       return {};
-    }
-  }
-
-  /// A way that is missing is missed by every step: say it once.
-  void add_once(const core::ConfigError& error) {
-    for (const core::Fault& fault : error.faults()) {
-      const auto& known = faults_.list();
-      const bool is_known = std::any_of(known.begin(), known.end(), [&](const core::Fault& other) {
-        return other.text() == fault.text();
-      });
-      if (!is_known) faults_.add(fault);
     }
   }
 
@@ -140,13 +126,13 @@ class RankCoster {
   KernelCost& kernels_;
   ExchangeCost& exchanges_;
   CommunicatorTable& communicators_;
-  core::Faults& faults_;
+  FaultSet& faults_;
 };
 
 }  // namespace
 
 World cost_world(std::span<const models::Program> programs, std::span<KernelCost> costs,
-                 ExchangeCost& exchanges, core::Faults& faults) {
+                 ExchangeCost& exchanges, FaultSet& faults) {
   if (programs.size() != costs.size()) {
     throw core::InvariantError(std::to_string(programs.size()) + " Programs with " +
                                std::to_string(costs.size()) + " kernel costs");
@@ -163,11 +149,16 @@ World cost_world(std::span<const models::Program> programs, std::span<KernelCost
 
 core::TimelinePhase timeline_phase(core::Phase phase) {
   switch (phase) {
-    case core::Phase::data: return core::TimelinePhase::data_wait;
-    case core::Phase::forward: return core::TimelinePhase::forward;
-    case core::Phase::backward: return core::TimelinePhase::backward;
-    case core::Phase::communication: return core::TimelinePhase::exposed_communication;
-    case core::Phase::optimizer: return core::TimelinePhase::optimizer;
+    case core::Phase::data:
+      return core::TimelinePhase::data_wait;
+    case core::Phase::forward:
+      return core::TimelinePhase::forward;
+    case core::Phase::backward:
+      return core::TimelinePhase::backward;
+    case core::Phase::communication:
+      return core::TimelinePhase::exposed_communication;
+    case core::Phase::optimizer:
+      return core::TimelinePhase::optimizer;
   }
   return core::TimelinePhase::other;
 }

@@ -17,7 +17,7 @@ namespace paceline::sim {
 /// One step of one member of a collective. It can start when this member has ended the step before
 /// (or has arrived, for the first) and the one that it receives from has too.
 struct CostedRingStep {
-  core::Time duration;            // exchange, and reduction of what came
+  core::Time duration{};           // exchange, and reduction of what came
   std::uint32_t receive_from = 0;  // position in the communicator
   std::uint32_t send_to = 0;
 };
@@ -32,8 +32,8 @@ struct CostedCollective {
 inline constexpr std::uint32_t no_collective = UINT32_MAX;
 
 struct CostedOperation {
-  core::Time host_issue;  // what the interpreter itself takes, before the kernel or the arrival
-  core::Time duration;    // on the core, host issue included; collectives: see their steps
+  core::Time host_issue{};  // what the interpreter itself takes, before the kernel or the arrival
+  core::Time duration{};    // on the core, host issue included; collectives: see their steps
   core::TimelinePhase phase = core::TimelinePhase::other;
   core::Stream stream = core::Stream::compute;
   std::uint32_t collective = no_collective;  // index in `CostedProgram::collectives`
@@ -61,7 +61,7 @@ struct World {
 /// profile lacks to `faults`; the result is then of no use.
 [[nodiscard]] World cost_world(std::span<const models::Program> programs,
                                std::span<KernelCost> costs, ExchangeCost& exchanges,
-                               core::Faults& faults);
+                               FaultSet& faults);
 
 /// Which bar of a rank's timeline an operation's own time belongs to.
 [[nodiscard]] core::TimelinePhase timeline_phase(core::Phase phase);

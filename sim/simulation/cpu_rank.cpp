@@ -29,7 +29,9 @@ CpuRank::CpuRank(std::uint32_t rank, const CostedProgram& program, std::uint32_t
 
 void CpuRank::handle(CpuRankEvent event) {
   switch (event) {
-    case CpuRankEvent::operation_ended: end_operation(); return;
+    case CpuRankEvent::operation_ended:
+      end_operation();
+      return;
     case CpuRankEvent::arrived: {
       const CostedOperation& operation = program_.operations[next_operation_];
       timeline_.add(Activity::host_issue, operation.phase, next_operation_, 0, engine_.now());
@@ -37,13 +39,17 @@ void CpuRank::handle(CpuRankEvent event) {
       continue_collective();
       return;
     }
-    case CpuRankEvent::ring_step_ended: end_ring_step(); return;
+    case CpuRankEvent::ring_step_ended:
+      end_ring_step();
+      return;
     case CpuRankEvent::message_came:
       awaited_.reset();
       add_waited(Activity::wait);
       start_ring_step(true);
       return;
-    case CpuRankEvent::poll: poll(); return;
+    case CpuRankEvent::poll:
+      poll();
+      return;
   }
 }
 
@@ -195,8 +201,8 @@ void CpuRank::end_step() {
 
 void CpuRank::add_waited(Activity activity) {
   const core::Time now = engine_.now();
-  const core::Time arrived = std::clamp(board_.last_arrival(instance_).value_or(now),
-                                        timeline_.now(), now);
+  const core::Time arrived =
+      std::clamp(board_.last_arrival(instance_).value_or(now), timeline_.now(), now);
   timeline_.add(activity, core::TimelinePhase::straggler_wait, operation_, ring_step_, arrived);
   timeline_.add(activity, core::TimelinePhase::exposed_communication, operation_, ring_step_, now);
 }

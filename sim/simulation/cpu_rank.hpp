@@ -14,9 +14,9 @@ namespace paceline::sim {
 /// What a CPU rank's events mean.
 enum class CpuRankEvent : std::uint32_t {
   operation_ended,
-  arrived,          // at a collective on the compute stream
+  arrived,  // at a collective on the compute stream
   ring_step_ended,
-  message_came,     // that this rank waits for
+  message_came,  // that this rank waits for
   poll
 };
 

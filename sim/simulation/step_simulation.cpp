@@ -168,13 +168,13 @@ class StepSimulation {
     for (std::uint32_t communicator = 0; communicator < sizes_.size(); ++communicator) {
       for (std::uint32_t i = 0; i < sizes_[communicator].collectives; ++i) {
         const CollectiveInstance instance = board_.instance(communicator, last_step(), i);
-        CollectiveResult collective{.communicator = communicator,
-                                    .sequence = i,
-                                    .last_arrival =
-                                        board_.last_arrival(instance).value_or(core::Time{}),
-                                    .end = board_.end(instance),
-                                    .arrived = {},
-                                    .left = {}};
+        CollectiveResult collective{
+            .communicator = communicator,
+            .sequence = i,
+            .last_arrival = board_.last_arrival(instance).value_or(core::Time{}),
+            .end = board_.end(instance),
+            .arrived = {},
+            .left = {}};
         for (std::uint32_t member = 0; member < sizes_[communicator].members; ++member) {
           collective.arrived.push_back(board_.arrived_at(instance, member));
           collective.left.push_back(board_.left_at(instance, member));

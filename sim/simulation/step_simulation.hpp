@@ -30,7 +30,7 @@ struct CollectiveResult {
   std::uint32_t communicator = 0;
   std::uint32_t sequence = 0;
   core::Time last_arrival;
-  core::Time end;  // of the last member
+  core::Time end;                   // of the last member
   std::vector<core::Time> arrived;  // by position
   std::vector<core::Time> left;
 };

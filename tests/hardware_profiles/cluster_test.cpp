@@ -55,9 +55,8 @@ CpuDevice small_cpu() {
   return device;
 }
 
-const std::vector<ExchangePoint> exchanges{{core::Bytes(1 << 20), 400.0},
-                                           {core::Bytes(4), 2.5},
-                                           {core::Bytes(1024), 3.0}};
+const std::vector<ExchangePoint> exchanges{
+    {core::Bytes(1 << 20), 400.0}, {core::Bytes(4), 2.5}, {core::Bytes(1024), 3.0}};
 
 TEST(CpuCluster, what_is_written_is_read_again) {
   const Folder folder;
@@ -140,9 +139,9 @@ TEST(ClusterHash, comments_blanks_order_and_provenance_do_not_count) {
   EXPECT_EQ(hash.size(), 16U);
   std::string other = "// a comment\n" + text + "\n\n";
   EXPECT_EQ(read_cluster_text(other, "b", "").hash, hash);
-  EXPECT_EQ(read_cluster_text(cpu_cluster_text(small_cpu(), 2, exchanges, {{"host", "b"}}), "c", "")
-                .hash,
-            hash);
+  EXPECT_EQ(
+      read_cluster_text(cpu_cluster_text(small_cpu(), 2, exchanges, {{"host", "b"}}), "c", "").hash,
+      hash);
   CpuDevice slower = small_cpu();
   slower.levels[0].reference_gflop_per_s = 42.4;
   EXPECT_NE(read_cluster_text(cpu_cluster_text(slower, 2, exchanges, {}), "d", "").hash, hash);
@@ -197,14 +196,15 @@ TEST(ShippedFiles, every_node_loads_and_its_devices_reach_each_other) {
     EXPECT_EQ(node.name, entry.name);
     std::string fill;  // cards for empty slots
     for (const NodeDevice& device : node.devices) {
-      if (device.kind == DeviceKind::gpu && !device.gpu) fill += fill.empty() ? "\"t4\"" : ", \"t4\"";
+      if (device.kind == DeviceKind::gpu && !device.gpu)
+        fill += fill.empty() ? "\"t4\"" : ", \"t4\"";
     }
     const Cluster cluster = read_cluster_text(
         R"({"schema": "paceline/cluster/1", "id": "c", "name": "c", "nodes": [{"node": ")" +
             entry.id + "\"" + (fill.empty() ? "" : ", \"gpus\": [" + fill + "]") + "}]}",
         entry.id, "");
-    for (std::size_t i = 0; i < cluster.vertices.size(); ++i) {
-      if (i > 0) EXPECT_FALSE(cluster.route(VertexId(0), VertexId(i)).empty()) << entry.id << " " << i;
+    for (std::size_t i = 1; i < cluster.vertices.size(); ++i) {
+      EXPECT_FALSE(cluster.route(VertexId(0), VertexId(i)).empty()) << entry.id << " " << i;
     }
   }
 }

@@ -65,7 +65,8 @@ TEST(ShippedGpus, what_a_file_says_is_read) {
 }
 
 TEST(ShippedGpus, are_written_as_they_were_read) {
-  for (const Gpu& gpu : GpuCatalog("").gpus()) {
+  const GpuCatalog catalog("");
+  for (const Gpu& gpu : catalog.gpus()) {
     const auto json = gpu_fields().write(gpu);
     EXPECT_EQ(gpu_fields().write(core::from_json(json, gpu_fields(), gpu.id)), json) << gpu.id;
   }
@@ -80,14 +81,15 @@ TEST(FindGpu, takes_ids_aliases_and_the_names_of_nvidia_smi) {
 }
 
 TEST(FindGpu, a_name_that_fits_several_cards_is_refused_with_what_differs) {
-  EXPECT_THAT(message("a100_sxm4"),
-              AllOf(HasSubstr("the name \"a100_sxm4\" fits several cards: a100_sxm4_40gb (40 GiB, "),
-                    HasSubstr("a100_sxm4_80gb (80 GiB, "), HasSubstr("they differ in memory (name"),
-                    Not(HasSubstr("form factor"))));
+  EXPECT_THAT(
+      message("a100_sxm4"),
+      AllOf(HasSubstr("the name \"a100_sxm4\" fits several cards: a100_sxm4_40gb (40 GiB, "),
+            HasSubstr("a100_sxm4_80gb (80 GiB, "), HasSubstr("they differ in memory (name"),
+            Not(HasSubstr("form factor"))));
   EXPECT_THAT(message("A100"), AllOf(HasSubstr("a100_pcie_80gb"),
                                      HasSubstr("they differ in memory, form factor (name")));
-  EXPECT_THAT(message("a6000"), AllOf(HasSubstr("rtx_a6000"), HasSubstr("rtx_6000_ada"),
-                                      HasSubstr("architecture")));
+  EXPECT_THAT(message("a6000"),
+              AllOf(HasSubstr("rtx_a6000"), HasSubstr("rtx_6000_ada"), HasSubstr("architecture")));
 }
 
 TEST(FindGpu, an_unknown_name_gets_the_nearest) {

@@ -168,6 +168,12 @@ std::string wrapped(std::string_view text, int width, int indent, int first_colu
   return lines;
 }
 
+std::string titled(std::string_view title, std::string_view lines) {
+  std::string block = "\n";
+  if (!title.empty()) block.append(title).append("\n");
+  return block.append(lines);
+}
+
 std::string without_controls(std::string_view text) {
   std::string clean;
   clean.reserve(text.size());

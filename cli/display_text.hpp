@@ -19,6 +19,9 @@ namespace paceline::cli {
 [[nodiscard]] std::string wrapped(std::string_view text, int width, int indent = 0,
                                   int first_column = 0);
 
+/// A block of a screen: an empty line, `title` as a line of its own unless it is empty, `lines`.
+[[nodiscard]] std::string titled(std::string_view title, std::string_view lines);
+
 /// What may go to a terminal: control characters other than newline become "?", so that no text
 /// from a file commands the terminal.
 [[nodiscard]] std::string without_controls(std::string_view text);

@@ -15,6 +15,12 @@ constexpr double minute_s = 60.0;
 constexpr double hour_s = 3600.0;
 constexpr double day_s = 86400.0;
 
+/// The power of ten of the first digit once `value` is rounded to so many digits: 9.999 has 1.
+int exponent_after_rounding(double value, int digits) {
+  const std::string text = fmt::format("{:.{}e}", value, digits - 1);
+  return std::stoi(text.substr(text.find('e') + 1));
+}
+
 /// "9 min 18 s": two whole units, rounded at the smaller one.
 std::string two_units(double seconds, double larger_s, std::string_view larger, double smaller_s,
                       std::string_view smaller) {
@@ -32,9 +38,8 @@ TimeUnit time_unit_for(double largest_us) {
 }
 
 int decimals_for(double largest) {
-  const double size = std::abs(largest);
-  if (!(size > 0.0) || size >= 1000.0) return 0;
-  return std::clamp(3 - static_cast<int>(std::floor(std::log10(size))), 0, 6);
+  if (!(std::abs(largest) > 0.0)) return 0;
+  return std::clamp(3 - exponent_after_rounding(largest, 4), 0, 6);
 }
 
 std::string fixed(double value, int decimals) {
@@ -44,10 +49,8 @@ std::string fixed(double value, int decimals) {
 }
 
 std::string significant(double value) {
-  const double size = std::abs(value);
-  if (!(size > 0.0)) return "0";
-  const int decimals = std::clamp(2 - static_cast<int>(std::floor(std::log10(size))), 0, 9);
-  return fixed(value, decimals);
+  if (!(std::abs(value) > 0.0)) return "0";
+  return fixed(value, std::clamp(2 - exponent_after_rounding(value, 3), 0, 9));
 }
 
 std::string time_text(double us) {
@@ -76,12 +79,15 @@ double in_gib(core::Bytes bytes) { return static_cast<double>(bytes.value()) / 1
 
 std::string percent(double share, int decimals) { return fixed(share * 100.0, decimals) + " %"; }
 
+std::string signed_fixed(double value, int decimals) {
+  const std::string digits = fixed(std::abs(value), decimals);
+  const bool is_zero = digits.find_first_not_of("0.") == std::string::npos;
+  return (is_zero ? "" : value < 0.0 ? "−" : "+") + digits;
+}
+
 std::string signed_percent(double share, int decimals) {
   if (!std::isfinite(share)) return "–";
-  const std::string digits = fixed(std::abs(share) * 100.0, decimals);
-  const bool is_zero = digits.find_first_not_of("0.") == std::string::npos;
-  const std::string_view sign = is_zero ? "" : share < 0.0 ? "−" : "+";
-  return std::string(sign) + digits + " %";
+  return signed_fixed(share * 100.0, decimals) + " %";
 }
 
 std::string counted(std::int64_t count, std::string_view singular) {

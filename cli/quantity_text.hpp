@@ -30,6 +30,8 @@ struct TimeUnit {
 [[nodiscard]] double in_mib(core::Bytes bytes);
 [[nodiscard]] double in_gib(core::Bytes bytes);
 
+/// With its sign, unless it is shown as zero: "+4.5", "−4.5", "0.0".
+[[nodiscard]] std::string signed_fixed(double value, int decimals);
 /// "4.5 %" of 0.045.
 [[nodiscard]] std::string percent(double share, int decimals = 1);
 /// "+4.5 %", "−4.5 %"; "–" where it is not finite.

@@ -49,10 +49,10 @@ std::string difference_table(const std::string& what, const std::vector<Differen
   const std::string name(unit.name);
   Table table({{.header = what, .align = Align::left, .shortens = true},
                {.header = "predicted " + name},
-               {.header = "measured " + name},
-               {.header = "error"},
-               {.header = "normalised " + name, .drop_order = 1},
-               {.header = "error, normalised"}});
+               {.header = "measured " + name, .drop_order = 3},
+               {.header = "error", .drop_order = is_normalised ? 2 : 0},
+               {.header = "norm. " + name, .drop_order = 1},
+               {.header = "norm. error"}});
   for (const Difference& one : list) {
     if (!(one.predicted_us > 0.0) && !(one.measured_us > 0.0)) continue;
     table.add_row({one.what, fixed(one.predicted_us / unit.us, decimals),
@@ -81,11 +81,12 @@ std::string headline(const ComparedReports& compared, int width) {
   std::string lines = wrapped(text, width) + "\n";
   if (compared.is_normalised) {
     const Difference& step = compared.comparison.step;
-    lines += wrapped(fmt::format("Normalised: as if the host had run its reference product at the "
-                                 "prediction's {} GFLOP/s; it ran at {}.",
-                                 significant(predicted.reference_rate->gflop_per_s),
-                                 significant(predicted.reference_rate->gflop_per_s *
-                                             step.normalised_us / step.measured_us)),
+    lines += wrapped(fmt::format(
+                         "Normalised (norm.): as if the host had run its reference product at the "
+                         "prediction's {} GFLOP/s; it ran at {}.",
+                         significant(predicted.reference_rate->gflop_per_s),
+                         significant(predicted.reference_rate->gflop_per_s * step.normalised_us /
+                                     step.measured_us)),
                      width) +
              "\n";
   }
@@ -94,7 +95,7 @@ std::string headline(const ComparedReports& compared, int width) {
 
 /// A bar for one row of the waterfall: █ too long, ▒ too short.
 std::string waterfall_bar(double difference, double largest) {
-  constexpr int longest = 20;
+  constexpr int longest = 14;
   if (!(largest > 0.0)) return {};
   const auto cells = static_cast<int>(std::lround(std::abs(difference) / largest * longest));
   std::string bar;
@@ -113,7 +114,7 @@ std::vector<Difference> waterfall_rows(const validate::Comparison& comparison) {
     to.measured_us += sign * more.measured_us;
     to.normalised_us += sign * more.normalised_us;
   };
-  Difference outside{"outside operations, or beside others", 0, 0, 0};
+  Difference outside{"between or beside operations", 0, 0, 0};
   add(outside, comparison.step, 1.0);
   for (const Difference& kind : rows) add(outside, kind, -1.0);
   if (rows.size() > most_rows) {
@@ -138,20 +139,19 @@ std::string waterfall_block(const ComparedReports& compared, int width) {
       {{.header = "kind of operation", .align = Align::left, .shortens = true},
        {.header = "predicted " + name, .drop_order = 2},
        {.header = (compared.is_normalised ? "normalised " : "measured ") + name, .drop_order = 3},
-       {.header = "difference " + name},
+       {.header = "off by " + name},
        {.header = "% of step"},
-       {.header = "█ too long, ▒ too short", .align = Align::left, .drop_order = 1}});
+       {.header = "▒ short █ long", .align = Align::left, .drop_order = 1}});
   const double step_us = compared.comparison.step.normalised_us;
   for (const Difference& one : rows) {
     const double difference = difference_us(one);
-    const std::string sign = difference < 0.0 ? "−" : "+";
     table.add_row({one.what, fixed(one.predicted_us / unit.us, decimals),
                    fixed(one.normalised_us / unit.us, decimals),
-                   sign + fixed(std::abs(difference) / unit.us, decimals),
+                   signed_fixed(difference / unit.us, decimals),
                    step_us > 0.0 ? signed_percent(difference / step_us) : "–",
                    waterfall_bar(difference, widest)});
   }
-  return "\nWhere the difference comes from (rank 0)\n" + table.text(width);
+  return titled("Where the difference comes from (rank 0)", table.text(width));
 }
 
 std::string worst_operations(const ComparedReports& compared, int width) {
@@ -160,7 +160,8 @@ std::string worst_operations(const ComparedReports& compared, int width) {
   sort_by_difference(rows);
   rows.resize(std::min(rows.size(), most_rows));
   if (rows.empty()) return {};
-  return "\n" + difference_table("operations furthest off", rows, compared.is_normalised, width);
+  return titled("",
+                difference_table("operations furthest off", rows, compared.is_normalised, width));
 }
 
 std::string collectives_block(const ComparedReports& compared, int width) {
@@ -171,7 +172,7 @@ std::string collectives_block(const ComparedReports& compared, int width) {
     sort_by_difference(rows);
     rows.resize(most_rows);
   }
-  return "\n" + difference_table("collectives", rows, compared.is_normalised, width);
+  return titled("", difference_table("collectives", rows, compared.is_normalised, width));
 }
 
 std::string only_in_one_block(const std::vector<std::string>& lines) {
@@ -216,7 +217,7 @@ std::string comparison_screen(const ComparedReports& compared, int width) {
     phase.what = spoken(phase.what);
     phases.push_back(std::move(phase));
   }
-  screen += "\n" + difference_table("mean over ranks", phases, compared.is_normalised, width);
+  screen += titled("", difference_table("mean over ranks", phases, compared.is_normalised, width));
   if (!compared.comparison.kinds.empty()) screen += waterfall_block(compared, width);
   screen += collectives_block(compared, width);
   screen += worst_operations(compared, width);

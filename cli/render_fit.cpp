@@ -133,7 +133,7 @@ std::string fit_screen(const CpuDevice& device, const core::Measurements& measur
                     counted(level.active_ranks, "rank"), significant(level.reference_gflop_per_s));
     screen += level_table(level, width);
   }
-  screen += "\n" + worst_class(device);
+  screen += titled("", worst_class(device));
   if (!measurements.exchanges.empty()) {
     KernelModel reduction;
     reduction.us_per_feature = {{"call", device.reduction_us_per_call},

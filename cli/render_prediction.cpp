@@ -67,26 +67,29 @@ std::string verdict(const Report& report, const std::string& cluster, int width)
 }
 
 std::string efficiency_paragraph(const Report& report, int width) {
-  std::string text;
+  std::vector<std::string> parts;
   if (report.model_flop_rate_gflop_per_s) {
-    text = significant(*report.model_flop_rate_gflop_per_s) + " GFLOP/s of the model's products";
-  }
-  for (const auto& [denominator, share] : report.mfu) {
-    std::string name = denominator;
-    std::replace(name.begin(), name.end(), '_', ' ');
-    text += (text.empty() ? "" : ", ") + percent(share) + " of the " + name;
+    std::string rates =
+        significant(*report.model_flop_rate_gflop_per_s) + " GFLOP/s of the model's products";
+    for (const auto& [denominator, share] : report.mfu) {
+      std::string name = denominator;
+      std::replace(name.begin(), name.end(), '_', ' ');
+      rates += fmt::format(", {} of the {}", percent(share), name);
+    }
+    parts.push_back(std::move(rates));
   }
   if (report.gradient_bytes_on_wire && report.gradient_bytes_on_wire->value() > 0) {
-    text += (text.empty() ? "" : "; ") +
-            fmt::format("gradients: {} a step in {}, {} the backward pass",
-                        bytes_text(*report.gradient_bytes_on_wire),
-                        counted(static_cast<std::int64_t>(report.collectives.size()), "collective"),
-                        report.overlap ? "beside" : "after");
+    parts.push_back(
+        fmt::format("gradients: {} a step in {}, {} the backward pass",
+                    bytes_text(*report.gradient_bytes_on_wire),
+                    counted(static_cast<std::int64_t>(report.collectives.size()), "collective"),
+                    report.overlap ? "beside" : "after"));
   }
-  if (report.first_step_us) {
-    text += (text.empty() ? "" : "; ") + ("first step " + time_text(*report.first_step_us));
-  }
-  return text.empty() ? "" : paragraph(text + ".", width);
+  if (report.first_step_us) parts.push_back("first step " + time_text(*report.first_step_us));
+  if (parts.empty()) return {};
+  std::string text = parts.front();
+  for (std::size_t i = 1; i < parts.size(); ++i) text.append("; ").append(parts[i]);
+  return paragraph(text + ".", width);
 }
 
 std::string collectives_table(const Report& report, int width) {
@@ -109,7 +112,8 @@ std::string collectives_table(const Report& report, int width) {
                    significant(one.algbw_gb_per_s), significant(one.busbw_gb_per_s)});
     if (report.collectives.size() > most_rows && &one == &report.collectives[most_rows - 2]) break;
   }
-  std::string text = "\nCollectives, from the last rank's arrival to the end\n" + table.text(width);
+  std::string text =
+      titled("Collectives, from the last rank's arrival to the end", table.text(width));
   if (report.collectives.size() > most_rows) {
     text += fmt::format("  … and {} more (--json lists all)\n",
                         report.collectives.size() - (most_rows - 1));
@@ -193,8 +197,8 @@ std::string longest_table(const Report& report, int width) {
 
 std::string operations_block(const Report& report, int width) {
   if (report.operations.empty() || !report.step_time_us) return {};
-  return "\nWhere the time goes on rank 0\n" + kinds_table(report, width) + "\n" +
-         longest_table(report, width);
+  return titled("Where the time goes on rank 0", kinds_table(report, width)) +
+         titled("", longest_table(report, width));
 }
 
 std::string assumptions_block(const Report& report, int width) {
@@ -210,22 +214,21 @@ std::string assumptions_block(const Report& report, int width) {
                                        time_text(one.step_time_us_high))
                          : "–"});
   }
-  return "\n" + table.text(width);
+  return titled("", table.text(width));
 }
 
 std::string trust_paragraph(const Report& report, int width) {
-  if (!report.track_record || report.track_record->runs == 0) {
-    return "\n" + paragraph(
-                      "Trust: no set of measured runs is named for this prediction. Run it "
-                      "for real (paceline run) and compare (paceline compare).",
-                      width);
+  std::string text =
+      "Trust: no set of measured runs is named for this prediction. Run it for real (paceline run) "
+      "and compare (paceline compare).";
+  if (report.track_record && report.track_record->runs > 0) {
+    const core::TrackRecord& record = *report.track_record;
+    text = fmt::format(
+        "Trust: {} of this kind ({}) were checked: off by {} in the median, {} at worst.",
+        counted(record.runs, "run"), record.set, percent(record.median_error),
+        percent(record.worst_error));
   }
-  const core::TrackRecord& record = *report.track_record;
-  return "\n" + paragraph(fmt::format("Trust: {} of this kind ({}) were checked: off by {} in the "
-                                      "median, {} at worst.",
-                                      counted(record.runs, "run"), record.set,
-                                      percent(record.median_error), percent(record.worst_error)),
-                          width);
+  return titled("", paragraph(text, width));
 }
 
 }  // namespace
@@ -263,7 +266,7 @@ std::string prediction_screen(const Report& report, const std::string& cluster,
   screen += bars_block(report, console);
   if (detail == Detail::brief) return screen;
   screen += phases_block(report, console.width);
-  screen += "\n" + efficiency_paragraph(report, console.width);
+  screen += titled("", efficiency_paragraph(report, console.width));
   screen += memory_block(report, node, console.width);
   screen += collectives_table(report, console.width);
   screen += operations_block(report, console.width);

@@ -90,14 +90,14 @@ PhaseSummary summary_of(const Report& report, TimelinePhase phase) {
 std::vector<Column> memory_columns() {
   std::vector<Column> columns{
       {.header = "memory at the peak, MiB", .align = Align::left},
-      {.header = "device", .align = Align::left, .drop_order = 9, .shortens = true},
+      {.header = "device", .align = Align::left, .drop_order = 1, .shortens = true},
       {.header = "total"}};
   for (std::size_t i = 0; i < core::count_of<MemoryCategory>; ++i) {
     std::string name(core::spelling(static_cast<MemoryCategory>(i)));
     std::replace(name.begin(), name.end(), '_', ' ');
     // The last categories are the smallest: they go first.
     columns.push_back({.header = std::move(name),
-                       .drop_order = static_cast<int>(core::count_of<MemoryCategory> - i)});
+                       .drop_order = static_cast<int>(core::count_of<MemoryCategory> - i) + 1});
   }
   return columns;
 }
@@ -175,7 +175,7 @@ std::string phases_block(const Report& report, int width) {
                    alone ? "" : cell(summary.most), fixed(100.0 * summary.mean / step_us, 1)});
   }
   table.add_row({"step", cell(step_us), "", "", "100.0"});
-  return "\n" + table.text(width);
+  return titled("", table.text(width));
 }
 
 std::string memory_block(const Report& report, const NodeMemory& node, int width) {
@@ -194,14 +194,14 @@ std::string memory_block(const Report& report, const NodeMemory& node, int width
     }
     table.add_row(std::move(cells));
   }
-  std::string block = "\n" + table.text(width) + more_lines(groups.size());
+  std::string block = titled("", table.text(width)) + more_lines(groups.size());
   std::string note;
   if (node.ranks > 0 && node.available_gib > 0.0) {
     note = fmt::format("Node {}: {} of {} GiB for {}.", node.node, bytes_text(node.used),
                        significant(node.available_gib), counted(node.ranks, "rank"));
   }
   if (const std::string missing = not_counted(report); !missing.empty()) {
-    note += (note.empty() ? "" : " ") + ("Not counted: " + missing + ".");
+    note += fmt::format("{}Not counted: {}.", note.empty() ? "" : " ", missing);
   }
   if (!note.empty()) block += "  " + wrapped(note, width, 2, 2) + "\n";
   return block;

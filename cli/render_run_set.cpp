@@ -125,7 +125,7 @@ std::string run_set_screen(const RunSet& set, int width) {
                        rows.text(width) + "\nAbsolute errors over the rows\n" +
                        summaries.text(width);
   if (const std::string coverage = coverage_sentence(set); !coverage.empty()) {
-    screen += "\n" + wrapped(coverage, width) + "\n";
+    screen += titled("", wrapped(coverage, width)) + "\n";
   }
   for (std::size_t i = 0; i < set.unpaired.size(); ++i) {
     screen += (i == 0 ? "\nWithout a partner, so not counted\n  " : "  ") + set.unpaired[i] + "\n";

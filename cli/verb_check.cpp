@@ -146,6 +146,7 @@ Verb check_verb() {
   return {.name = "check",
           .summary = "read files and list every fault; print JSON Schemas",
           .operands = "FILE…",
+          .arity = {},
           .about = "Reads each file as the kind that its \"schema\" names (" +
                    listed(kind_names()) +
                    "), prints one line for each that is right, and every fault of the others with "

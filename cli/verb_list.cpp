@@ -26,19 +26,20 @@ std::string joined(const std::vector<std::string>& words) {
 
 int list_models(const std::string& /*profiles*/, const Console& console) {
   Table table({{.header = "model", .align = Align::left},
-               {.header = "parameters, millions"},
-               {.header = "GFLOP an image forward"},
+               {.header = "parameters 10^6"},
+               {.header = "GFLOP an image"},
                {.header = "tokens", .drop_order = 2},
                {.header = "classes", .drop_order = 3},
-               {.header = "also called", .align = Align::left, .drop_order = 1, .shortens = true}},
+               {.header = "also called", .align = Align::left, .drop_order = 1}},
               0);
+  constexpr int longest_aliases = 24;
   for (const models::ZooEntry& entry : models::zoo()) {
     const models::VitArchitecture& model = entry.architecture;
     const auto parameters = static_cast<double>(models::parameter_count(model));
     const auto flops = static_cast<double>(models::forward_flops(model, 1).value());
     table.add_row({model.id, significant(parameters / 1e6), significant(flops / 1e9),
                    std::to_string(model.tokens()), std::to_string(model.classes),
-                   joined(entry.aliases)});
+                   shortened(joined(entry.aliases), longest_aliases)});
   }
   console.print(table.text(console.width));
   return 0;
@@ -61,7 +62,7 @@ int print_profiles(const std::string& what,
                    const Console& console) {
   Table table({{.header = what, .align = Align::left},
                {.header = "name", .align = Align::left, .shortens = true},
-               {.header = "from", .align = Align::left, .drop_order = 1, .shortens = true}},
+               {.header = "from", .align = Align::left, .shortens = true}},
               0);
   std::string problems;
   for (const auto& entry : entries) {

@@ -26,6 +26,7 @@ int scoreboard(const Arguments& arguments, const Console& console) {
 Verb scoreboard_verb() {
   return {.name = "scoreboard",
           .summary = "how far off predictions are over a set of runs",
+          .operands = {},
           .arity = {0, 0},
           .about =
               "Joins every pair <name>.predicted*.json and <name>.measured.<k>.json of a "

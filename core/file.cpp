@@ -17,6 +17,10 @@ namespace paceline::core {
 std::string read_file(const std::filesystem::path& path, std::size_t max_bytes) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
+  if (status.type() == std::filesystem::file_type::none) {
+    throw ConfigError(path.string(), "",
+                      "cannot be read: " + error.message() + " (check its permissions)");
+  }
   if (!std::filesystem::exists(status)) {
     throw ConfigError(path.string(), "", "no such file (give a path that exists)");
   }

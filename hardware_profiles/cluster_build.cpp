@@ -28,10 +28,15 @@ struct Layout {
   std::vector<std::size_t> nics;
 };
 
+constexpr double most_links = 16.0 * most_devices;
+
 class ClusterBuilder {
  public:
   ClusterBuilder(const ClusterFile& file, const Cursor& cursor, std::string_view profiles)
-      : file_(file), cursor_(cursor), profiles_(profiles) {}
+      : file_(file),
+        cursor_(cursor),
+        profiles_(profiles),
+        sources_(file.sources.value_or(Sources{})) {}
 
   Cluster build();
 
@@ -42,22 +47,26 @@ class ClusterBuilder {
   void read_group(std::size_t group);
   [[nodiscard]] std::optional<Node> node_file(const std::string& id, const Cursor& cursor);
   void fill_slots(Node& node, const std::vector<std::string>& cards, const Cursor& cursor);
-  void resolve_gpu(NodeDevice& device, const Cursor& cursor);
+  /// The id of a card, which becomes one of the cluster's.
+  [[nodiscard]] std::string gpu_id(const std::string& name, const Cursor& cursor);
+  void check_cpu_device(const std::string& id, const Cursor& cursor) const;
   [[nodiscard]] const GpuCatalog* catalog();
   void lay_out(const Node& node, Layout& layout);
   [[nodiscard]] Link link_of(const NodeLink& link, const Layout& layout) const;
   void limit_to_card(Link& link, const Node& node) const;
 
   // The graph.
+  [[nodiscard]] bool has_room_for(std::size_t links, std::size_t points, std::int64_t nodes);
   void check_size();
   void place_nodes();
   void change_links();
   void add_fabric();
-  void add_leaf_spine(const std::vector<VertexId>& leaves);
-  void add_rail_optimized(const std::vector<VertexId>& leaves);
-  void add_drawn_links();
+  void join_ports(const FabricLink& port);
+  void add_spines(std::int64_t spines, const FabricLink& uplink,
+                  const std::vector<VertexId>& leaves);
+  void add_drawn_links(const std::vector<DrawnLink>& links);
   [[nodiscard]] VertexId add_switch(const std::string& name);
-  void join_port(int node, std::size_t nic, VertexId to);
+  void join_port(const FabricLink& port, int node, std::size_t nic, VertexId to);
   void add_fabric_link(VertexId a, VertexId b, double gbit_per_s, double latency_us, LinkKind kind,
                        bool latency_is_given, const std::optional<std::string>& source);
   [[nodiscard]] Certainty certainty(const std::optional<std::string>& source,
@@ -76,12 +85,14 @@ class ClusterBuilder {
   const ClusterFile& file_;
   Cursor cursor_;
   std::string_view profiles_;
+  Sources sources_;
   Cluster cluster_;
   std::vector<Layout> layouts_;
   std::map<std::string, std::optional<Node>> node_files_;
   std::map<std::string, std::string> node_paths_;
   std::optional<GpuCatalog> catalog_;
   bool catalog_is_faulty_ = false;
+  double links_ = 0;                       // and measured points, eight for a link
   std::vector<std::size_t> first_vertex_;  // of each node
   std::vector<std::size_t> first_link_;
   std::vector<const LinkChange*> port_changes_;  // of each node, or null
@@ -115,15 +126,16 @@ const GpuCatalog* ClusterBuilder::catalog() {
   return catalog_ ? &*catalog_ : nullptr;
 }
 
-void ClusterBuilder::resolve_gpu(NodeDevice& device, const Cursor& cursor) {
-  if (catalog() == nullptr) return;
-  const auto match = catalog()->find(*device.gpu);
+std::string ClusterBuilder::gpu_id(const std::string& name, const Cursor& cursor) {
+  const GpuCatalog* cards = catalog();
+  if (cards == nullptr) return name;
+  const auto match = cards->find(name);
   if (match.gpu == nullptr) {
-    cursor.fault("got " + core::shown(Json(*device.gpu)) + ": " + match.problem);
-    return;
+    cursor.fault("got " + core::shown(Json(name)) + ": " + match.problem);
+    return name;
   }
-  device.gpu = match.gpu->id;
   cluster_.gpus.emplace(match.gpu->id, *match.gpu);
+  return match.gpu->id;
 }
 
 void ClusterBuilder::fill_slots(Node& node, const std::vector<std::string>& cards,
@@ -131,8 +143,7 @@ void ClusterBuilder::fill_slots(Node& node, const std::vector<std::string>& card
   std::size_t filled = 0;
   for (NodeDevice& device : node.devices) {
     if (device.kind != DeviceKind::gpu || device.gpu || filled == cards.size()) continue;
-    device.gpu = cards[filled];
-    resolve_gpu(device, cursor.at(filled));
+    device.gpu = gpu_id(cards[filled], cursor.at(filled));
     ++filled;
   }
   if (filled < cards.size()) {
@@ -140,11 +151,21 @@ void ClusterBuilder::fill_slots(Node& node, const std::vector<std::string>& card
   }
 }
 
+void ClusterBuilder::check_cpu_device(const std::string& id, const Cursor& cursor) const {
+  if (cluster_.cpu_devices.contains(id)) return;
+  std::vector<std::string> ids;
+  ids.reserve(cluster_.cpu_devices.size());
+  for (const auto& [known, device] : cluster_.cpu_devices) ids.push_back(known);
+  const std::string near = core::nearest(id, ids);
+  cursor.fault("got " + core::shown(Json(id)) + ", which is not in the cluster's `cpu_devices`" +
+               (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
+}
+
 void ClusterBuilder::read_group(std::size_t group) {
   const NodeGroup& from = file_.nodes[group];
   const Cursor cursor = cursor_.at("nodes").at(group);
   Node node;
-  Layout layout{cursor, file_.sources.value_or(Sources{}), from.count, {}, {}, {}, {}};
+  Layout layout{cursor, sources_, from.count, {}, {}, {}, {}};
   if (from.node) {
     auto read = node_file(*from.node, cursor);
     if (!read) return;
@@ -164,15 +185,8 @@ void ClusterBuilder::read_group(std::size_t group) {
   for (std::size_t i = 0; i < node.devices.size(); ++i) {
     NodeDevice& device = node.devices[i];
     const Cursor at = layout.cursor.at("devices").at(i);
-    if (device.gpu) resolve_gpu(device, at.at("gpu"));
-    if (!device.cpu_device || cluster_.cpu_devices.contains(*device.cpu_device)) continue;
-    std::vector<std::string> ids;
-    for (const auto& [id, cpu] : cluster_.cpu_devices) ids.push_back(id);
-    const std::string near = core::nearest(*device.cpu_device, ids);
-    at.at("cpu_device")
-        .fault("got " + core::shown(Json(*device.cpu_device)) +
-               ", which is not in the cluster's `cpu_devices`" +
-               (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
+    if (device.gpu) device.gpu = gpu_id(*device.gpu, at.at("gpu"));
+    if (device.cpu_device) check_cpu_device(*device.cpu_device, at.at("cpu_device"));
   }
   if (from.gpus) fill_slots(node, *from.gpus, cursor.at("gpus"));
   if (!faulty()) lay_out(node, layout);
@@ -254,6 +268,7 @@ void ClusterBuilder::lay_out(const Node& node, Layout& layout) {
     const NodeLink& from = node.links[i];
     const Link link = link_of(from, layout);
     if (from.between.size() == 2) {
+      if (!has_room_for(1, link.measured.size(), layout.count)) return;
       add(link, index.at(from.between[0]), index.at(from.between[1]), i);
       continue;
     }
@@ -263,6 +278,8 @@ void ClusterBuilder::lay_out(const Node& node, Layout& layout) {
           fmt::format("joins {} ranks in pairs (at most {})", cpu_ranks.size(), most_paired_ranks));
       continue;
     }
+    const std::size_t pairs = cpu_ranks.size() * (cpu_ranks.size() - 1) / 2;
+    if (!has_room_for(pairs, link.measured.size(), layout.count)) return;
     for (std::size_t a = 0; a < cpu_ranks.size(); ++a) {
       for (std::size_t b = a + 1; b < cpu_ranks.size(); ++b)
         add(link, cpu_ranks[a], cpu_ranks[b], i);
@@ -270,25 +287,29 @@ void ClusterBuilder::lay_out(const Node& node, Layout& layout) {
   }
 }
 
+/// Counts links before they are made: a few words may ask for very many.
+bool ClusterBuilder::has_room_for(std::size_t links, std::size_t points, std::int64_t nodes) {
+  const double each = 1 + static_cast<double>(points) / 8;
+  links_ += static_cast<double>(links) * each * static_cast<double>(nodes);
+  if (links_ <= most_links) return true;
+  if (!faulty()) {
+    cursor_.at("nodes").fault(
+        fmt::format("hold more links and measured points than fit (at most {:.0f})", most_links));
+  }
+  return false;
+}
+
 void ClusterBuilder::check_size() {
-  constexpr double most_links = 16.0 * most_devices;
   double devices = 0;
-  double links = 0;
   std::size_t slots = 0;
   for (std::size_t i = 0; i < layouts_.size(); ++i) {
-    const auto count = static_cast<double>(layouts_[i].count);
-    devices += count * static_cast<double>(cluster_.node_kinds[i].devices.size());
-    for (const Link& link : layouts_[i].links) {
-      links += count * static_cast<double>(1 + link.measured.size() / 8);
-    }
+    devices += static_cast<double>(layouts_[i].count) *
+               static_cast<double>(cluster_.node_kinds[i].devices.size());
     slots += layouts_[i].slots.size();
   }
   if (devices > static_cast<double>(most_devices)) {
     cursor_.at("nodes").fault(
         fmt::format("hold {:.0f} devices (at most {})", devices, most_devices));
-  } else if (links > most_links) {
-    cursor_.at("nodes").fault(
-        fmt::format("hold {:.0f} links and measured points (at most {:.0f})", links, most_links));
   }
   if (slots == 0) {
     cursor_.at("nodes").fault(
@@ -348,7 +369,7 @@ void ClusterBuilder::change_links() {
       if (ends != std::set<std::string>(change.between->begin(), change.between->end())) continue;
       found = true;
       Link& link = cluster_.links[first_link_[node] + l];
-      const Certainty stated = certainty(change.source, file_.sources.value_or(Sources{}));
+      const Certainty stated = certainty(change.source, sources_);
       if (rate_of(change.link, link.bandwidth) != link.bandwidth) {
         link.bandwidth = rate_of(change.link, link.bandwidth);
         link.bandwidth_certainty = stated;
@@ -382,13 +403,12 @@ void ClusterBuilder::add_fabric_link(VertexId a, VertexId b, double gbit_per_s, 
   link.kind = core::spelling(kind);
   link.bandwidth = core::gbit_per_s(gbit_per_s);
   link.latency = core::Time::from_us(latency_us);
-  link.bandwidth_certainty = certainty(source, file_.sources.value_or(Sources{}));
+  link.bandwidth_certainty = certainty(source, sources_);
   link.latency_certainty = latency_is_given ? link.bandwidth_certainty : Certainty::assumed;
   cluster_.links.push_back(std::move(link));
 }
 
-void ClusterBuilder::join_port(int node, std::size_t nic, VertexId to) {
-  const FabricLink& port = *file_.fabric.link;
+void ClusterBuilder::join_port(const FabricLink& port, int node, std::size_t nic, VertexId to) {
   const LinkChange* change = port_changes_[static_cast<std::size_t>(node)];
   double gbit_per_s = port.bandwidth_gbit_per_s;
   std::optional<double> latency_us = port.latency_us;
@@ -406,16 +426,14 @@ void ClusterBuilder::join_port(int node, std::size_t nic, VertexId to) {
 /// An uplink spans from switch to switch: its latency is its own.
 constexpr double default_uplink_latency_us = 0.5;
 
-void ClusterBuilder::add_leaf_spine(const std::vector<VertexId>& leaves) {
+void ClusterBuilder::add_spines(std::int64_t spines, const FabricLink& uplink,
+                                const std::vector<VertexId>& leaves) {
   if (leaves.size() < 2) return;
-  constexpr double most_uplinks = 16.0 * most_devices;
-  const auto spines = *file_.fabric.spines;
-  if (static_cast<double>(leaves.size()) * static_cast<double>(spines) > most_uplinks) {
+  if (static_cast<double>(leaves.size()) * static_cast<double>(spines) > most_links) {
     cursor_.at("fabric").at("spines").fault(fmt::format(
-        "got {} with {} leaves (at most {:.0f} uplinks)", spines, leaves.size(), most_uplinks));
+        "got {} with {} leaves (at most {:.0f} uplinks)", spines, leaves.size(), most_links));
     return;
   }
-  const FabricLink& uplink = *file_.fabric.uplink;
   for (std::int64_t i = 0; i < spines; ++i) {
     const VertexId spine = add_switch("spine" + std::to_string(i));
     for (const VertexId leaf : leaves) {
@@ -426,23 +444,41 @@ void ClusterBuilder::add_leaf_spine(const std::vector<VertexId>& leaves) {
   }
 }
 
-void ClusterBuilder::add_rail_optimized(const std::vector<VertexId>& leaves) {
-  if (leaves.size() < 2) return;
-  const FabricLink& port = *file_.fabric.link;
-  const auto nodes = static_cast<double>(cluster_.kind_of_node.size());
-  const FabricLink full_bisection{port.bandwidth_gbit_per_s * nodes, std::nullopt, port.kind};
-  const FabricLink& uplink = file_.fabric.uplink ? *file_.fabric.uplink : full_bisection;
-  const VertexId spine = add_switch("spine");
-  for (const VertexId leaf : leaves) {
-    add_fabric_link(leaf, spine, uplink.bandwidth_gbit_per_s,
-                    uplink.latency_us.value_or(default_uplink_latency_us), uplink.kind,
-                    uplink.latency_us.has_value(), file_.fabric.source);
+void ClusterBuilder::join_ports(const FabricLink& port) {
+  const Fabric& fabric = file_.fabric;
+  const std::int64_t nodes_per_leaf = fabric.nodes_per_leaf.value_or(1);
+  const auto nodes = static_cast<int>(cluster_.kind_of_node.size());
+  std::vector<VertexId> leaves;  // for single_switch one, which is called otherwise
+  const auto leaf = [&](std::size_t index) {
+    while (leaves.size() <= index) {
+      leaves.push_back(add_switch(fabric.kind == FabricKind::single_switch
+                                      ? "switch"
+                                      : "leaf" + std::to_string(leaves.size())));
+    }
+    return leaves[index];
+  };
+  for (int node = 0; node < nodes; ++node) {
+    const auto& nics = layout(node).nics;
+    for (std::size_t k = 0; k < nics.size(); ++k) {
+      std::size_t index = 0;
+      if (fabric.kind == FabricKind::rail_optimized) index = k;
+      if (fabric.kind == FabricKind::leaf_spine) {
+        index = static_cast<std::size_t>(node / nodes_per_leaf);
+      }
+      join_port(port, node, nics[k], leaf(index));
+    }
+  }
+  if (fabric.kind == FabricKind::leaf_spine) {
+    add_spines(fabric.spines.value_or(1), fabric.uplink.value_or(port), leaves);
+  } else if (fabric.kind == FabricKind::rail_optimized) {
+    const FabricLink full_bisection{port.bandwidth_gbit_per_s * nodes, std::nullopt, port.kind};
+    add_spines(1, fabric.uplink.value_or(full_bisection), leaves);
   }
 }
 
 void ClusterBuilder::add_fabric() {
   const Fabric& fabric = file_.fabric;
-  if (fabric.kind == FabricKind::graph) add_drawn_links();
+  if (fabric.links) add_drawn_links(*fabric.links);
   if (!fabric.link) return;
   for (std::size_t group = 0; group < layouts_.size(); ++group) {
     if (cluster_.kind_of_node.size() > 1 && layouts_[group].nics.empty()) {
@@ -450,32 +486,10 @@ void ClusterBuilder::add_fabric() {
           "has no device of kind nic (by which the fabric joins its nodes)");
     }
   }
-  const auto nodes = static_cast<int>(cluster_.kind_of_node.size());
-  std::vector<VertexId> leaves;
-  const auto leaf = [&](std::size_t index) {
-    while (leaves.size() <= index)
-      leaves.push_back(add_switch(fmt::format("leaf{}", leaves.size())));
-    return leaves[index];
-  };
-  std::optional<VertexId> one_switch;
-  if (fabric.kind == FabricKind::single_switch) one_switch = add_switch("switch");
-  for (int node = 0; node < nodes; ++node) {
-    const auto& nics = layout(node).nics;
-    for (std::size_t k = 0; k < nics.size(); ++k) {
-      if (one_switch) {
-        join_port(node, nics[k], *one_switch);
-      } else if (fabric.kind == FabricKind::leaf_spine) {
-        join_port(node, nics[k], leaf(static_cast<std::size_t>(node / *fabric.nodes_per_leaf)));
-      } else {
-        join_port(node, nics[k], leaf(k));
-      }
-    }
-  }
-  if (fabric.kind == FabricKind::leaf_spine) add_leaf_spine(leaves);
-  if (fabric.kind == FabricKind::rail_optimized) add_rail_optimized(leaves);
+  join_ports(*fabric.link);
 }
 
-void ClusterBuilder::add_drawn_links() {
+void ClusterBuilder::add_drawn_links(const std::vector<DrawnLink>& links) {
   const Fabric& fabric = file_.fabric;
   std::unordered_map<std::string, VertexId> named;
   for (std::size_t i = 0; i < cluster_.vertices.size(); ++i) {
@@ -491,8 +505,8 @@ void ClusterBuilder::add_drawn_links() {
                  " (must be one of `switches`, or a device as node0/nic0)");
     return VertexId();
   };
-  for (std::size_t i = 0; i < fabric.links->size(); ++i) {
-    const DrawnLink& link = (*fabric.links)[i];
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const DrawnLink& link = links[i];
     const Cursor at = cursor_.at("fabric").at("links").at(i).at("between");
     const VertexId a = vertex(link.between[0], at.at(0));
     const VertexId b = vertex(link.between[1], at.at(1));

@@ -238,7 +238,7 @@ void check_group(const NodeGroup& group, const Cursor& cursor) {
 void check_fabric(const Fabric& fabric, const Cursor& cursor) {
   using enum FabricKind;
   const std::string kind(core::spelling(fabric.kind));
-  const auto belongs = [&](bool given, const char* key, std::set<FabricKind> owners,
+  const auto belongs = [&](bool given, const char* key, const std::set<FabricKind>& owners,
                            bool is_required) {
     const bool owned = owners.contains(fabric.kind);
     if (given && !owned) cursor.at(key).fault("does not belong to a fabric of kind " + kind);

@@ -269,6 +269,7 @@ GpuCatalog::Match GpuCatalog::find(std::string_view name) const {
   }
   if (found != by_name_.end()) return {nullptr, several(name, found->second)};
   std::vector<std::string> names;
+  names.reserve(by_name_.size());
   for (const auto& [known, ids] : by_name_) names.push_back(known);
   const std::string near = core::nearest(plain_name(name), names);
   return {nullptr, "no GPU is called \"" + std::string(name) + "\"" +

@@ -200,6 +200,16 @@ void fault_if_foreign(const NodeDevice& device, const Cursor& cursor) {
   }
 }
 
+std::string nearest_device(const std::string& id,
+                           const std::map<std::string, DeviceKind>& devices) {
+  constexpr std::size_t most_compared = 4096;  // for each link that is wrong
+  if (devices.size() > most_compared) return {};
+  std::vector<std::string> ids;
+  ids.reserve(devices.size());
+  for (const auto& [known, kind] : devices) ids.push_back(known);
+  return core::nearest(id, ids);
+}
+
 void check_ends(const NodeLink& link, const Cursor& cursor,
                 const std::map<std::string, DeviceKind>& devices) {
   if (devices.empty()) return;  // already a fault
@@ -213,12 +223,10 @@ void check_ends(const NodeLink& link, const Cursor& cursor,
     return;
   }
   if (link.between.size() != 2) return;  // already a fault
-  std::vector<std::string> ids;
-  for (const auto& [id, kind] : devices) ids.push_back(id);
   for (std::size_t end = 0; end < 2; ++end) {
     const std::string& id = link.between[end];
     if (devices.contains(id)) continue;
-    const std::string near = core::nearest(id, ids);
+    const std::string near = nearest_device(id, devices);
     cursor.at(end).fault("got " + core::shown(Json(id)) + ", which is no device of this node" +
                          (near.empty() ? "" : "; did you mean \"" + near + "\"?"));
   }
@@ -264,9 +272,15 @@ void check_node(const Node& node, const Cursor& cursor) {
                         ", which is given twice in this node (ids must differ)");
     }
   }
+  bool ranks_are_joined = false;
   for (std::size_t i = 0; i < node.links.size(); ++i) {
     const Cursor at = cursor.at("links").at(i);
-    if (!faulty.at(at)) check_link(node.links[i], at, devices);
+    if (faulty.at(at)) continue;
+    check_link(node.links[i], at, devices);
+    if (node.links[i].between.size() != 1) continue;
+    if (ranks_are_joined)
+      at.at("between").fault("got \"all_cpu_ranks\" a second time (once a node)");
+    ranks_are_joined = true;
   }
 }
 

@@ -26,7 +26,7 @@ template <class T>
 /// An object that may have each word of `Enum` as a key.
 template <class Enum, class T>
 [[nodiscard]] core::ValueType<core::PerEnum<Enum, std::optional<T>>> some_words(
-    core::ValueType<T> item) {
+    const core::ValueType<T>& item) {
   using Values = core::PerEnum<Enum, std::optional<T>>;
   return {[item](const core::Json& json, const core::Cursor& cursor, Values& values) {
             if (!core::detail::expect(json.is_object(), json, cursor, "an object")) return;

@@ -57,8 +57,9 @@ class MpiCommunicator final : public Communicator {
 
   void start_exchange(int to, std::span<const std::byte> sent, int from,
                       std::span<std::byte> received) override {
-    check(MPI_Irecv(received.data(), count_of(received.size()), MPI_BYTE, from, 0, MPI_COMM_WORLD,
-                    &requests_[0]),
+    expected_ = count_of(received.size());
+    from_ = from;
+    check(MPI_Irecv(received.data(), expected_, MPI_BYTE, from, 0, MPI_COMM_WORLD, &requests_[0]),
           "MPI_Irecv");
     check(MPI_Isend(sent.data(), count_of(sent.size()), MPI_BYTE, to, 0, MPI_COMM_WORLD,
                     &requests_[1]),
@@ -67,8 +68,14 @@ class MpiCommunicator final : public Communicator {
 
   [[nodiscard]] bool exchange_done() override {
     int done = 0;
-    check(MPI_Testall(2, requests_.data(), &done, MPI_STATUSES_IGNORE), "MPI_Testall");
-    return done != 0;
+    std::array<MPI_Status, 2> statuses{};
+    const int code = MPI_Testall(2, requests_.data(), &done, statuses.data());
+    if (code != MPI_SUCCESS) throw_mismatch("a longer message than this rank expects");
+    if (done == 0) return false;
+    int arrived = 0;
+    check(MPI_Get_count(&statuses[0], MPI_BYTE, &arrived), "MPI_Get_count");
+    if (arrived != expected_) throw_mismatch("a message of " + std::to_string(arrived) + " bytes");
+    return true;
   }
 
   void quiet_barrier() override {
@@ -114,8 +121,16 @@ class MpiCommunicator final : public Communicator {
   }
 
  private:
+  [[noreturn]] void throw_mismatch(const std::string& what) const {
+    throw core::RunError("rank " + std::to_string(from_) + " sent " + what + ", " +
+                         std::to_string(expected_) +
+                         " bytes were expected: the two ranks are not in the same collective");
+  }
+
   int rank_ = 0;
   int size_ = 1;
+  int expected_ = 0;  // bytes of the exchange under way
+  int from_ = 0;
   std::array<MPI_Request, 2> requests_{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
 };
 

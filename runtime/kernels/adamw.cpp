@@ -17,8 +17,7 @@ struct Factors {
         second_share(static_cast<Scalar>(1.0 - settings.beta2)),
         epsilon(static_cast<Scalar>(settings.epsilon)) {
     const auto t = static_cast<double>(step);
-    step_size =
-        static_cast<Scalar>(settings.learning_rate / (1.0 - std::pow(settings.beta1, t)));
+    step_size = static_cast<Scalar>(settings.learning_rate / (1.0 - std::pow(settings.beta1, t)));
     root_correction = static_cast<Scalar>(1.0 / std::sqrt(1.0 - std::pow(settings.beta2, t)));
   }
   Scalar keep, first_share, beta2, second_share, epsilon;

@@ -33,8 +33,8 @@ class Head {
     const std::int64_t row = 3 * shape_.heads * shape_.head_dimension;
     const std::int64_t column =
         (static_cast<std::int64_t>(part) * shape_.heads + head_) * shape_.head_dimension;
-    return View_(qkv + image_ * shape_.tokens * row + column, shape_.tokens,
-                 shape_.head_dimension, Eigen::OuterStride<>(row));
+    return View_(qkv + image_ * shape_.tokens * row + column, shape_.tokens, shape_.head_dimension,
+                 Eigen::OuterStride<>(row));
   }
   template <class View_, class Scalar>
   [[nodiscard]] View_ output(Scalar* out) const {
@@ -122,8 +122,7 @@ void head_backward(const AttentionShape& shape, std::int64_t index, const Scalar
   const Head head(shape, index);
   const auto d_output = head.output<ConstView<Scalar>>(d_out);
   const Scalar* const square = head.square(probabilities);
-  const ConstView<Scalar> p(square, shape.tokens, shape.tokens,
-                            Eigen::OuterStride<>(shape.tokens));
+  const ConstView<Scalar> p(square, shape.tokens, shape.tokens, Eigen::OuterStride<>(shape.tokens));
   View<Scalar> ds = square_view(workspace, shape.tokens);
   head.part<View<Scalar>>(d_qkv, Part::value).noalias() = p.transpose() * d_output;
   ds.noalias() = d_output * head.part<ConstView<Scalar>>(qkv, Part::value).transpose();
@@ -178,8 +177,7 @@ void attention_gradient(const AttentionShape& shape, std::span<const Scalar> d_o
   // One part a thread; the heads do not depend on each other, so neither does the result on the
   // parts.
   const core::Flops flops = product_flops_of_heads(shape, 4);
-  const std::int64_t parts =
-      std::min<std::int64_t>({heads, threads_worth(flops), thread_count()});
+  const std::int64_t parts = std::min<std::int64_t>({heads, threads_worth(flops), thread_count()});
   std::vector<Scalar> others(static_cast<std::size_t>((parts - 1) * square));
   for_each_index(parts, parts, [&](std::int64_t part) {
     Scalar* const scores = part == 0 ? workspace.data() : others.data() + (part - 1) * square;

@@ -61,8 +61,7 @@ template <class Scalar>
 [[gnu::always_inline]] inline Normal<Scalar> normal_at(Scalar h) {
   const Scalar squared = h * h;
   const Scalar e = exp_not_positive(Scalar(-0.5) * squared);
-  const Scalar density =
-      std::numbers::inv_sqrtpi_v<Scalar> * std::numbers::sqrt2_v<Scalar> / 2 * e;
+  const Scalar density = std::numbers::inv_sqrtpi_v<Scalar> * std::numbers::sqrt2_v<Scalar> / 2 * e;
   if constexpr (std::is_same_v<Scalar, double>) {
     return {std::erfc(-h / std::numbers::sqrt2) / 2, density};
   } else {

@@ -39,8 +39,10 @@ class Operands {
   [[nodiscard]] const Shape& shape() const {
     const Shape* const shape = std::get_if<Shape>(&operation_.shape);
     if (shape == nullptr) {
-      throw core::InvariantError("operation " + operation_.name() + " has the shape of another "
-                                 "kind than " + std::string(core::spelling(operation_.kind)));
+      throw core::InvariantError("operation " + operation_.name() +
+                                 " has the shape of another "
+                                 "kind than " +
+                                 std::string(core::spelling(operation_.kind)));
     }
     return *shape;
   }
@@ -85,9 +87,9 @@ void execute(const Program& program, const Operation& operation, Storage<Scalar>
                                 on.in(0), on.in(1), on.in(2), on.out(0), on.out(1), on.out(2),
                                 count);
     case OperationKind::layer_norm_gradient:
-      return layer_norm_gradient<Scalar>(on.template shape<models::RowsShape>(), on.in(0),
-                                         on.in(1), on.in(2), on.in(3), on.in(4), on.out(0),
-                                         on.out(1), on.out(2), on.write(1), count);
+      return layer_norm_gradient<Scalar>(on.template shape<models::RowsShape>(), on.in(0), on.in(1),
+                                         on.in(2), on.in(3), on.in(4), on.out(0), on.out(1),
+                                         on.out(2), on.write(1), count);
     case OperationKind::attention:
       return attention<Scalar>(on.template shape<models::AttentionShape>(), on.in(0), on.out(0),
                                on.out(1), count);
@@ -98,8 +100,8 @@ void execute(const Program& program, const Operation& operation, Storage<Scalar>
       return gelu<Scalar>(on.template shape<models::ElementsShape>(), model.gelu, on.in(0),
                           on.out(0), count);
     case OperationKind::gelu_gradient:
-      return gelu_gradient<Scalar>(on.template shape<models::ElementsShape>(), model.gelu,
-                                   on.in(0), on.in(1), on.out(0), count);
+      return gelu_gradient<Scalar>(on.template shape<models::ElementsShape>(), model.gelu, on.in(0),
+                                   on.in(1), on.out(0), count);
     case OperationKind::add:
       return add<Scalar>(on.template shape<models::ElementsShape>(), on.in(0), on.in(1), on.out(0),
                          count);
@@ -107,8 +109,8 @@ void execute(const Program& program, const Operation& operation, Storage<Scalar>
       return select_class_token<Scalar>(on.template shape<models::TokensShape>(), on.in(0),
                                         on.out(0), count);
     case OperationKind::select_class_token_gradient:
-      return select_class_token_gradient<Scalar>(on.template shape<models::TokensShape>(),
-                                                 on.in(0), on.out(0), count);
+      return select_class_token_gradient<Scalar>(on.template shape<models::TokensShape>(), on.in(0),
+                                                 on.out(0), count);
     case OperationKind::cross_entropy:
       return cross_entropy<Scalar>(on.template shape<models::LossShape>(), on.in(0), on.labels(1),
                                    on.out(0), on.out(1), on.write(0), count);
@@ -119,10 +121,13 @@ void execute(const Program& program, const Operation& operation, Storage<Scalar>
       return adamw<Scalar>(on.template shape<models::ElementsShape>(), program.optimizer,
                            optimizer_step, on.in(0), on.out(0), on.out(1), on.out(2), count);
     case OperationKind::load_batch:
-    case OperationKind::all_reduce: break;
+    case OperationKind::all_reduce:
+      break;
   }
-  throw core::InvariantError("operation " + operation.name() + " is no kernel (the interpreter "
-                             "executes " + std::string(core::spelling(operation.kind)) + ")");
+  throw core::InvariantError("operation " + operation.name() +
+                             " is no kernel (the interpreter "
+                             "executes " +
+                             std::string(core::spelling(operation.kind)) + ")");
 }
 
 template decltype(execute<float>) execute<float>;

@@ -94,8 +94,8 @@ template <class Scalar>
 void layer_norm_gradient(const models::RowsShape& shape, std::span<const Scalar> dy,
                          std::span<const Scalar> x, std::span<const Scalar> weight,
                          std::span<const Scalar> mean, std::span<const Scalar> rstd,
-                         std::span<Scalar> dx, std::span<Scalar> d_weight,
-                         std::span<Scalar> d_bias, Write write, models::WorkCount& count) {
+                         std::span<Scalar> dx, std::span<Scalar> d_weight, std::span<Scalar> d_bias,
+                         Write write, models::WorkCount& count) {
   const std::int64_t width = shape.width;
   require_size("layer_norm_gradient", "dy", dy, shape.rows * width);
   require_size("layer_norm_gradient", "x", x, shape.rows * width);

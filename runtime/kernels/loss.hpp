@@ -8,8 +8,8 @@
 
 namespace paceline::runtime::kernels {
 
-/// loss[1] = image_weight · Σ over images of -log softmax(logits)[label]; probabilities = softmax of
-/// each row of logits. `write` applies to the loss. Throws `core::InvariantError` for a label
+/// loss[1] = image_weight · Σ over images of -log softmax(logits)[label]; probabilities = softmax
+/// of each row of logits. `write` applies to the loss. Throws `core::InvariantError` for a label
 /// outside the classes.
 template <class Scalar>
 void cross_entropy(const models::LossShape& shape, std::span<const Scalar> logits,

@@ -137,8 +137,8 @@ void matmul(const MatmulShape& shape, std::span<const Scalar> a, std::span<const
 }
 
 template <class Scalar>
-void bias_gradient(const models::RowsShape& shape, std::span<const Scalar> dy,
-                   std::span<Scalar> db, Write write, models::WorkCount& count) {
+void bias_gradient(const models::RowsShape& shape, std::span<const Scalar> dy, std::span<Scalar> db,
+                   Write write, models::WorkCount& count) {
   require_size("bias_gradient", "dy", dy, shape.rows * shape.width);
   require_size("bias_gradient", "db", db, shape.width);
   const std::int64_t rows = rows_per_partial_sum(shape.rows, shape.width);

@@ -36,12 +36,10 @@ struct TanhGelu {
   }
   template <class Scalar>
   [[gnu::always_inline]] static Scalar slope(Scalar h) {
-    const Scalar t =
-        hyperbolic_tangent(tanh_factor<Scalar> * (h + tanh_cubic<Scalar> * h * h * h));
+    const Scalar t = hyperbolic_tangent(tanh_factor<Scalar> * (h + tanh_cubic<Scalar> * h * h * h));
     const Scalar inner_slope =
         tanh_factor<Scalar> * (Scalar(1) + Scalar(3) * tanh_cubic<Scalar> * h * h);
-    return Scalar(0.5) * (Scalar(1) + t) +
-           Scalar(0.5) * h * (Scalar(1) - t * t) * inner_slope;
+    return Scalar(0.5) * (Scalar(1) + t) + Scalar(0.5) * h * (Scalar(1) - t * t) * inner_slope;
   }
 };
 

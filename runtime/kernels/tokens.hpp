@@ -5,8 +5,8 @@
 #include "models/program.hpp"
 #include "runtime/kernels/operands.hpp"
 
-/// Rearranging images into tokens and tokens into the class token. Row 0 of an image's tokens is its
-/// class token.
+/// Rearranging images into tokens and tokens into the class token. Row 0 of an image's tokens is
+/// its class token.
 namespace paceline::runtime::kernels {
 
 /// patches[image, row of patches, column of patches][channel, y, x] = images[image, channel, …].

@@ -11,10 +11,12 @@ namespace {
 using core::Cause;
 using core::TimelinePhase;
 
-/// Two significant digits, no exponent.
+/// Two significant digits or more, no exponent.
 std::string two_digits(double value) {
   if (!(value > 0)) return "0";
-  const int decimals = std::max(0, 1 - static_cast<int>(std::floor(std::log10(value))));
+  constexpr double rounded_up = 1.005;  // 9.96 is written as 10
+  const double magnitude = std::floor(std::log10(value * rounded_up));
+  const int decimals = std::max(0, 1 - static_cast<int>(magnitude));
   return fmt::format("{:.{}f}", value, decimals);
 }
 

@@ -1,5 +1,7 @@
 #include "sim/predict/interval.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <vector>
 
@@ -44,6 +46,14 @@ core::StepTime step_with_intervals(core::Time step, double sigma) {
           .interval_50 = interval(quartile),
           .interval_90 = interval(ninety_fifth),
           .samples = {}};
+}
+
+core::Assumption no_fixed_period(const SimulationResult& result) {
+  return {.key = "steady_state",
+          .value = fmt::format("mean of {} steps, which have no fixed period", result.steps - 1),
+          .origin = "simulation",
+          .step_time_us_low = result.shortest_period.us(),
+          .step_time_us_high = result.longest_period.us()};
 }
 
 }  // namespace paceline::sim

@@ -7,6 +7,7 @@
 #include "core/time.hpp"
 #include "hardware_profiles/cluster.hpp"
 #include "sim/simulation/costed_program.hpp"
+#include "sim/simulation/step_simulation.hpp"
 
 namespace paceline::sim {
 
@@ -21,5 +22,8 @@ namespace paceline::sim {
 
 /// The step with its intervals: lognormal about the prediction, ±0.674 σ and ±1.645 σ in log time.
 [[nodiscard]] core::StepTime step_with_intervals(core::Time step, double sigma);
+
+/// What the report says of a simulation that found no fixed period: its step time is a mean.
+[[nodiscard]] core::Assumption no_fixed_period(const SimulationResult& result);
 
 }  // namespace paceline::sim

@@ -233,16 +233,6 @@ core::StepTime step_time_of(const Setup& setup, const World& world, const Simula
   return step_with_intervals(result.step_time, sigma);
 }
 
-void add_missing_period(const SimulationResult& result, core::Report& report) {
-  if (result.periodic) return;
-  report.assumptions.push_back({.key = "steady_state",
-                                .value = "mean of " + std::to_string(result.steps - 1) +
-                                         " steps, which have no fixed period",
-                                .origin = "simulation",
-                                .step_time_us_low = result.shortest_period.us(),
-                                .step_time_us_high = result.longest_period.us()});
-}
-
 Prediction predicted(const Experiment& experiment, const Cluster& cluster, Timeline::Keep keep) {
   const Setup setup = set_up(experiment, cluster);
   Prediction prediction;
@@ -254,9 +244,9 @@ Prediction predicted(const Experiment& experiment, const Cluster& cluster, Timel
                                 memory_share(*setup.devices[rank], setup.ranks_on_node[rank])));
   }
   add_ranks(experiment, setup, memory, report);
-  const World world = cost_setup(setup, cluster);
   if (!decide_fit(experiment, setup, memory, report)) return prediction;
 
+  const World world = cost_setup(setup, cluster);
   const SimulationResult result = simulate_steps(world, {.keep = keep});
   StepLoad load = step_load(experiment, cluster, setup, world, result);
   report.step_time_us = step_time_of(setup, world, result, slowest_rank(load.ranks));
@@ -265,7 +255,7 @@ Prediction predicted(const Experiment& experiment, const Cluster& cluster, Timel
   add_phases(result, report);
   add_collectives(world, result, report);
   add_operations(world, result, report);
-  add_missing_period(result, report);
+  if (!result.periodic) report.assumptions.push_back(no_fixed_period(result));
   load.interval_90_us = *report.step_time_us->interval_90;
   report.bottleneck = bottleneck_of(load);
   if (keep == Timeline::Keep::segments) {

@@ -156,11 +156,15 @@ class StepSimulation {
   }
 
   void add_period_range(SimulationResult& result) const {
+    const auto slowest =
+        std::find_if(result.ranks.begin(), result.ranks.end(),
+                     [&](const RankResult& rank) { return rank.own_period == result.step_time; });
+    const Timeline& timeline =
+        ranks_[static_cast<std::size_t>(slowest - result.ranks.begin())].timeline();
+    result.shortest_period = timeline.period(last_step());
     for (std::uint32_t step = 1; step < steps_; ++step) {
-      core::Time period;
-      for (const CpuRank& rank : ranks_) period = std::max(period, rank.timeline().period(step));
-      result.shortest_period = step == 1 ? period : std::min(result.shortest_period, period);
-      result.longest_period = std::max(result.longest_period, period);
+      result.shortest_period = std::min(result.shortest_period, timeline.period(step));
+      result.longest_period = std::max(result.longest_period, timeline.period(step));
     }
   }
 

@@ -41,8 +41,9 @@ struct SimulationResult {
   /// Two consecutive periods of every rank agree to the picosecond. If not, times are means over
   /// all steps but the first, and collectives and segments are the last step's.
   bool periodic = false;
-  std::uint32_t steps = 0;     // simulated
-  core::Time shortest_period;  // of the slowest rank, over the steps after the first
+  std::uint32_t steps = 0;  // simulated
+  /// Of the slowest rank, over the steps after the first.
+  core::Time shortest_period;
   core::Time longest_period;
   std::vector<RankResult> ranks;
   std::vector<CollectiveResult> collectives;  // by communicator, then sequence

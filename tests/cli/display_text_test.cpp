@@ -7,10 +7,10 @@ namespace {
 
 TEST(DisplayText, counts_terminal_columns_not_bytes) {
   EXPECT_EQ(display_width("ms"), 2);
-  EXPECT_EQ(display_width("µs"), 2);        // three bytes
-  EXPECT_EQ(display_width("▒▒██··"), 6);    // 16 bytes
-  EXPECT_EQ(display_width("e\u0301"), 1);   // a combining accent
-  EXPECT_EQ(display_width("計算"), 4);      // two wide characters
+  EXPECT_EQ(display_width("µs"), 2);       // three bytes
+  EXPECT_EQ(display_width("▒▒██··"), 6);   // 16 bytes
+  EXPECT_EQ(display_width("e\u0301"), 1);  // a combining accent
+  EXPECT_EQ(display_width("計算"), 4);     // two wide characters
   EXPECT_EQ(display_width(""), 0);
 }
 
@@ -40,8 +40,11 @@ TEST(DisplayText, wraps_at_blanks) {
 
 TEST(DisplayText, no_text_commands_the_terminal) {
   EXPECT_EQ(without_controls("clear\x1b[2Jbell\a tab\t"), "clear?[2Jbell? tab?");
-  EXPECT_EQ(without_controls("two\nlines \x1b[36mcolour\x1b[0m"), "two\nlines \x1b[36mcolour\x1b[0m");
-  EXPECT_EQ(without_controls("\xc2\x9b" "31m"), "?31m");  // the one-byte form of ESC [
+  EXPECT_EQ(without_controls("two\nlines \x1b[36mcolour\x1b[0m"),
+            "two\nlines \x1b[36mcolour\x1b[0m");
+  EXPECT_EQ(without_controls("\xc2\x9b"
+                             "31m"),
+            "?31m");  // the one-byte form of ESC [
   EXPECT_EQ(without_controls("a\xff"), "a?");
 }
 

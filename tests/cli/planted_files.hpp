@@ -20,8 +20,8 @@ namespace paceline::cli {
                                         double slowness);
 
 /// A workplace in which the examples of all help texts run: `measurements.json`, `experiment.json`,
-/// `this_machine.json`, `predicted.json`, `measured.json` (1.25 times as long on a host 1.1 times as
-/// slow), `measured.1.json`, `measured.2.json`, and the folder `runs`.
+/// `this_machine.json`, `predicted.json`, `measured.json` (1.25 times as long on a host 1.1 times
+/// as slow), `measured.1.json`, `measured.2.json`, and the folder `runs`.
 class ExampleWorkplace : public Workplace {
  public:
   ExampleWorkplace();

@@ -50,10 +50,21 @@ Workplace::~Workplace() {
 
 Ran Workplace::run(const std::vector<std::string>& words,
                    const std::map<std::string, std::string>& environment) const {
+  const std::string out = folder_.string() + "/.out";
+  Ran ran = spawn(out, words, environment);
+  ran.out = core::read_file(out, most_bytes);
+  return ran;
+}
+
+Ran Workplace::run_into(const std::string& out, const std::vector<std::string>& words) const {
+  return spawn(out, words, {});
+}
+
+Ran Workplace::spawn(const std::string& out, const std::vector<std::string>& words,
+                     const std::map<std::string, std::string>& environment) const {
   std::vector<std::string> command{PACELINE_PROGRAM};
   command.insert(command.end(), words.begin(), words.end());
   std::vector<std::string> variables = environment_of(environment, (folder_ / "home").string());
-  const std::string out = folder_.string() + "/.out";
   const std::string err = folder_.string() + "/.err";
   posix_spawn_file_actions_t actions{};
   ::posix_spawn_file_actions_init(&actions);
@@ -63,16 +74,14 @@ Ran Workplace::run(const std::vector<std::string>& words,
   ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), flags, 0600);
   ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), flags, 0600);
   pid_t child = 0;
-  const int failure =
-      ::posix_spawn(&child, PACELINE_PROGRAM, &actions, nullptr, pointers_to(command).data(),
-                    pointers_to(variables).data());
+  const int failure = ::posix_spawn(&child, PACELINE_PROGRAM, &actions, nullptr,
+                                    pointers_to(command).data(), pointers_to(variables).data());
   ::posix_spawn_file_actions_destroy(&actions);
   if (failure != 0) throw std::system_error(failure, std::generic_category(), PACELINE_PROGRAM);
   int status = 0;
   ::waitpid(child, &status, 0);
   Ran ran;
   ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  ran.out = core::read_file(out, most_bytes);
   ran.err = core::read_file(err, most_bytes);
   return ran;
 }

@@ -26,6 +26,8 @@ class Workplace {
   /// user, and what `environment` adds.
   [[nodiscard]] Ran run(const std::vector<std::string>& words,
                         const std::map<std::string, std::string>& environment = {}) const;
+  /// The same with standard output going to a device or file that exists.
+  [[nodiscard]] Ran run_into(const std::string& out, const std::vector<std::string>& words) const;
 
   void write(const std::string& name, const std::string& text) const;
   [[nodiscard]] std::string read(const std::string& name) const;
@@ -37,6 +39,9 @@ class Workplace {
   [[nodiscard]] std::vector<std::string> files() const;
 
  private:
+  [[nodiscard]] Ran spawn(const std::string& out, const std::vector<std::string>& words,
+                          const std::map<std::string, std::string>& environment) const;
+
   std::filesystem::path folder_;
 };
 

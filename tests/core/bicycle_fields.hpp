@@ -57,10 +57,8 @@ inline const core::FieldTable<Bicycle>& bicycle_fields() {
     fields.defaulted("log", &B::log, core::bytes_value(), "size of its log");
     fields.defaulted("load", &B::load, core::per_word<core::Stream>(core::number()), "by stream");
     fields.defaulted("gears", &B::gears, core::integer<int>(), "to shift");
-    fields.foreign("mass_lb", [](const core::Json& value) {
-      return "here it is \"mass_kg\": " + (value.is_number()
-                                               ? core::Json(value.get<double>() * 0.45359237).dump()
-                                               : core::shown(value));
+    fields.foreign("mass_g", [](const core::Json& value) {
+      return "here it is \"mass_kg\": " + core::shown(core::Json(value.get<double>() / 1000.0));
     });
     fields.check([](const B& bicycle, const core::Cursor& cursor) {
       if (bicycle.electric && bicycle.mass_kg < 15) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -32,6 +33,21 @@ std::string refusal_to_write(const std::filesystem::path& path) {
   });
 }
 
+/// Root may read and write everything, so a test of permissions goes on as nobody.
+class WithoutRoot {
+ public:
+  WithoutRoot() : dropped_(::geteuid() == 0 && ::seteuid(nobody) == 0) {}
+  ~WithoutRoot() {
+    if (dropped_ && ::seteuid(0) != 0) std::abort();
+  }
+  WithoutRoot(const WithoutRoot&) = delete;
+  WithoutRoot& operator=(const WithoutRoot&) = delete;
+
+ private:
+  static constexpr uid_t nobody = 65534;
+  bool dropped_;
+};
+
 TEST(ReadFileReject, a_missing_file) {
   const TemporaryFolder folder;
   EXPECT_EQ(refusal_to_read(folder / "absent.json"),
@@ -56,6 +72,24 @@ TEST(ReadFileReject, a_file_that_is_too_large) {
 
 TEST(ReadFileReject, an_empty_path) { EXPECT_THAT(refusal_to_read(""), HasSubstr("no such file")); }
 
+TEST(ReadFileReject, a_file_that_may_not_be_read) {
+  using std::filesystem::perms;
+  const TemporaryFolder folder;
+  std::ofstream(folder / "secret") << "x";
+  std::filesystem::permissions(folder / "secret", perms::none);
+  {
+    const WithoutRoot without_root;
+    if (::geteuid() == 0) GTEST_SKIP() << "root, and not allowed to become nobody";
+    // Of root's folder nobody sees not even the file, of an own one only not its text.
+    EXPECT_THAT(refusal_to_read(folder / "secret"),
+                HasSubstr("cannot be read: Permission denied (check its permissions)"));
+  }
+}
+
+TEST(ReadFileReject, a_name_that_is_too_long) {
+  EXPECT_THAT(refusal_to_read(std::string(5'000, 'x')), HasSubstr("cannot be read: File name too"));
+}
+
 TEST(AtomicWriteReject, a_folder_that_is_missing) {
   const TemporaryFolder folder;
   EXPECT_EQ(refusal_to_write(folder / "absent/report.json"),
@@ -72,15 +106,19 @@ TEST(AtomicWriteReject, a_folder_in_which_nobody_may_write) {
 }
 
 TEST(AtomicWriteReject, a_read_only_folder_keeps_its_old_file) {
-  if (::geteuid() == 0) GTEST_SKIP() << "root may write into a read-only folder";
+  using std::filesystem::perms;
   const TemporaryFolder folder;
   write_file_atomically(folder / "report.json", "old");
-  std::filesystem::permissions(
-      folder.path(), std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);
-  EXPECT_THAT(refusal_to_write(folder / "report.json"), HasSubstr("Permission denied"));
+  std::filesystem::permissions(folder.path(), perms::owner_read | perms::owner_exec |
+                                                  perms::others_read | perms::others_exec);
+  {
+    const WithoutRoot without_root;
+    if (::geteuid() == 0) GTEST_SKIP() << "root, and not allowed to become nobody";
+    EXPECT_THAT(refusal_to_write(folder / "report.json"), HasSubstr("Permission denied"));
+  }
   EXPECT_EQ(contents_of(folder / "report.json"), "old");
   EXPECT_EQ(folder.entries(), 1U);
-  std::filesystem::permissions(folder.path(), std::filesystem::perms::owner_all);
+  std::filesystem::permissions(folder.path(), perms::owner_all);
 }
 
 // A folder in the place of the temporary file stops the write before the old file is touched.

@@ -342,6 +342,23 @@ TEST(ClusterFile, a_leaf_spine_fabric_goes_up_only_between_leaves) {
   EXPECT_EQ(way(0, 16), 8U);  // and up to a spine and down again
 }
 
+TEST(ClusterFile, a_drawn_fabric_joins_what_its_links_join) {
+  // Two nodes on switch left, one on switch right, and a link between the switches.
+  const Cluster cluster = read_cluster_text(R"({"schema": "paceline/cluster/1", "id": "c",
+    "name": "c", "nodes": [{"node": "vector_node", "count": 3}],
+    "fabric": {"kind": "graph", "switches": ["left", "right"], "links": [
+      {"between": ["node0/nic0", "left"], "bandwidth_gbit_per_s": 25, "latency_us": 1},
+      {"between": ["node1/nic0", "left"], "bandwidth_gbit_per_s": 25, "latency_us": 1},
+      {"between": ["node2/nic0", "right"], "bandwidth_gbit_per_s": 25, "kind": "infiniband"},
+      {"between": ["left", "right"], "bandwidth_gbit_per_s": 10, "latency_us": 1}]}})",
+                                            "c", "");
+  const auto way = cluster.route(cluster.slots[0].vertex, cluster.slots[16].vertex);
+  ASSERT_EQ(way.size(), 7U);  // gpu – cpu – nic – left – right – nic – cpu – gpu
+  EXPECT_EQ(cluster.links[way[3].index()].bandwidth, core::gbit_per_s(10));
+  EXPECT_EQ(cluster.links[way[4].index()].latency, core::Time::from_us(1.25));  // half of 2.5
+  EXPECT_EQ(cluster.route(cluster.slots[0].vertex, cluster.slots[8].vertex).size(), 6U);
+}
+
 TEST(Schemas, name_their_document) {
   EXPECT_THAT(cluster_schema(), HasSubstr("paceline/cluster/1"));
   EXPECT_THAT(node_schema(), HasSubstr("paceline/node/1"));

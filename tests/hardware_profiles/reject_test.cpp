@@ -234,6 +234,14 @@ TEST(RejectCluster, keys_of_another_fabric_and_missing_ones) {
               ElementsAre(StartsWith("c.json#/fabric/kind: got \"ring\"")));
 }
 
+TEST(RejectCluster, more_uplinks_than_fit) {
+  EXPECT_THAT(faults_of(vectors(54, R"("fabric": {"kind": "leaf_spine", "nodes_per_leaf": 1,
+                "link": {"bandwidth_gbit_per_s": 10}, "spines": 1048576,
+                "uplink": {"bandwidth_gbit_per_s": 10}})")),
+              ElementsAre("c.json#/fabric/spines: got 1048576 with 54 leaves (at most 16777216 "
+                          "uplinks)"));
+}
+
 TEST(RejectCluster, a_drawn_fabric_with_ends_that_do_not_exist) {
   EXPECT_THAT(faults_of(vectors(2, R"("fabric": {"kind": "graph", "switches": ["s", "s"],
                 "links": [{"between": ["node0/nic0", "s"], "bandwidth_gbit_per_s": 10}]})")),
@@ -350,6 +358,37 @@ TEST(RejectCpuCluster, pairs_of_ranks_where_there_are_none) {
                 "bandwidth_gb_per_s": 1})")),
               ElementsAre("c.json#/nodes/0/links/0/between: got \"all\" (must be a list of two "
                           "devices, or \"all_cpu_ranks\")"));
+}
+
+/// Equal inline nodes of many CPU ranks, joined in pairs.
+std::string crowd(int ranks, int nodes) {
+  std::string devices;
+  for (int rank = 0; rank < ranks; ++rank) {
+    devices += (rank == 0 ? "" : ", ") + std::string(R"({"id": "rank)") + std::to_string(rank) +
+               R"(", "kind": "cpu_rank", "cpu_device": "this_cpu"})";
+  }
+  return cluster_text(R"("nodes": [{"count": )" + std::to_string(nodes) + R"(, "devices": [)" +
+                      devices + R"(], "links": [)" + good_exchange +
+                      R"(]}], "fabric": {"kind": "single_switch"}, "cpu_devices": {"this_cpu":
+                      {"name": "n", "host_issue_us": 0, "reduction_us_per_call": 0,
+                       "reduction_us_per_byte": 0, )" +
+                      good_device + "}}");
+}
+
+TEST(RejectCpuCluster, pairs_that_are_joined_twice) {
+  EXPECT_THAT(faults_of(cpu_cluster(good_device, std::string(good_exchange) + "," + good_exchange)),
+              ElementsAre("c.json#/nodes/0/links/1/between: got \"all_cpu_ranks\" a second time "
+                          "(once a node)"));
+}
+
+TEST(RejectCpuCluster, more_pairs_than_fit) {
+  EXPECT_THAT(faults_of(crowd(2049, 1)),
+              ElementsAre("c.json#/nodes/0/links/0/between: joins 2049 ranks in pairs (at most "
+                          "2048)"));
+  // 40 nodes of 1000 · 999 / 2 links.
+  EXPECT_THAT(faults_of(crowd(1000, 40)),
+              ElementsAre("c.json#/nodes: hold more links and measured points than fit (at most "
+                          "16777216)"));
 }
 
 TEST(RejectCpuCluster, ranks_that_no_link_joins) {

@@ -127,6 +127,87 @@ bool overlap_changes_nothing(Communicator& communicator) {
   return judge(communicator, "gradients", relative_difference(on.gradients, off.gradients), 0.0);
 }
 
+/// One step of a Program that the runtime was given in place of the right one.
+models::WorkByKind work_of(const models::Program& program, Communicator& communicator) {
+  Storage<float> storage(program);
+  const auto source = make_synthetic_source(program.architecture, 7);
+  fill_initial_weights(program, 3, storage);
+  StepExecutor executor(program, storage, communicator, *source, nullptr, 0, 1);
+  StepRecord record;
+  executor.run_step(0, record);
+  return record.counted;
+}
+
+bool differs(Communicator& communicator, const std::string& what, const models::Program& right,
+             const models::Program& mutant) {
+  const bool caught = !(work_of(mutant, communicator) == models::work_by_kind(right));
+  return judge(communicator, what + " not caught", caught ? 0 : 1, 0);
+}
+
+/// Removes operations. Without overlap nothing waits for another stream, so no dependency dangles.
+template <class Condition>
+void remove_if(models::Program& program, Condition condition) {
+  std::erase_if(program.operations, condition);
+  program.dependencies.clear();
+  program.dependency_offsets.assign(program.operations.size() + 1, 0);
+}
+
+/// A runtime that leaves out one bias gradient: the counted work tells.
+bool skipped_bias_gradient_is_caught(Communicator& communicator) {
+  const auto experiment = small_experiment({4}, 2, 1, false);
+  const models::Program right = models::lower_training(experiment, communicator.rank());
+  models::Program mutant = right;
+  remove_if(mutant, [](const models::Operation& operation) {
+    return operation.kind == core::OperationKind::bias_gradient && operation.layer == 1 &&
+           operation.role == "mlp.fc1.bias_gradient";
+  });
+  return differs(communicator, "a skipped bias gradient", right, mutant);
+}
+
+/// A runtime that sends elements of half the size: the counted work tells.
+bool other_element_type_is_caught(Communicator& communicator) {
+  const auto experiment = small_experiment({4}, 2, 1, false);
+  models::Program right = models::lower_training(experiment, communicator.rank());
+  // AdamW would refuse the shorter buffer by name; what is in question are the collectives.
+  remove_if(right, [](const models::Operation& operation) {
+    return operation.kind == core::OperationKind::adamw;
+  });
+  models::Program mutant = right;
+  for (models::Operation& operation : mutant.operations) {
+    if (operation.kind != core::OperationKind::all_reduce) continue;
+    models::Tensor& gradients = mutant.tensors[operation.inputs[0].index()];
+    gradients.elements /= 2;
+    std::get<models::CollectiveShape>(operation.shape).elements = gradients.elements;
+  }
+  return differs(communicator, "another element type", right, mutant);
+}
+
+/// Rank 1 issues two collectives in the other order: the check before the run names it, and a run
+/// without the check ends with an error instead of wrong sums.
+bool swapped_collectives_are_caught(Communicator& communicator) {
+  const auto experiment = small_experiment({4}, 2, 1, false);
+  std::vector<models::Program> programs{models::lower_training(experiment, 0),
+                                        models::lower_training(experiment, 1)};
+  std::vector<models::Operation*> collectives;
+  for (models::Operation& operation : programs[1].operations) {
+    if (operation.kind == core::OperationKind::all_reduce) collectives.push_back(&operation);
+  }
+  std::swap(*collectives.at(0), *collectives.at(collectives.size() - 1));
+  try {
+    models::check_communicators(programs);
+    return false;
+  } catch (const core::RunError& error) {
+    if (communicator.rank() == 0) std::cout << error.what() << "\n";
+  }
+  try {
+    static_cast<void>(work_of(programs[static_cast<std::size_t>(communicator.rank())], communicator));
+  } catch (const core::RunError& error) {
+    std::cout << "rank " << communicator.rank() << ": " << error.what() << std::endl;
+    std::_Exit(1);  // as paceline-rt ends: the launcher then ends the other rank
+  }
+  return false;
+}
+
 bool run_case(const std::string& name, Communicator& communicator) {
   if (name == "two_equal_ranks") {
     return same_as_one_rank(communicator, small_experiment({4}, 2, 1, true),
@@ -145,6 +226,9 @@ bool run_case(const std::string& name, Communicator& communicator) {
                             small_experiment({8}, 1, 1, true));
   }
   if (name == "overlap_is_exact") return overlap_changes_nothing(communicator);
+  if (name == "skipped_bias_gradient") return skipped_bias_gradient_is_caught(communicator);
+  if (name == "other_element_type") return other_element_type_is_caught(communicator);
+  if (name == "swapped_collectives") return swapped_collectives_are_caught(communicator);
   throw core::RunError("no case " + name);
 }
 

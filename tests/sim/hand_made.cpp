@@ -168,8 +168,10 @@ World costed(const std::vector<models::Program>& programs, const Cluster& cluste
   return world;
 }
 
-Simulated::Simulated(std::vector<models::Program> programs, const Cluster& cluster)
-    : programs_(std::move(programs)), result_(simulate_steps(costed(programs_, cluster))) {}
+Simulated::Simulated(std::vector<models::Program> programs, const Cluster& cluster,
+                     Timeline::Keep keep)
+    : programs_(std::move(programs)),
+      result_(simulate_steps(costed(programs_, cluster), {.keep = keep})) {}
 
 models::Experiment small_experiment(std::int64_t world_size) {
   models::Experiment experiment;

@@ -54,9 +54,11 @@ class HandMadeProgram {
 /// Programs costed on a cluster and simulated; keeps alive what the result refers to.
 class Simulated {
  public:
-  Simulated(std::vector<models::Program> programs, const hardware_profiles::Cluster& cluster);
+  Simulated(std::vector<models::Program> programs, const hardware_profiles::Cluster& cluster,
+            Timeline::Keep keep = Timeline::Keep::sums);
 
   [[nodiscard]] const SimulationResult& result() const { return result_; }
+  [[nodiscard]] const std::vector<models::Program>& programs() const { return programs_; }
   [[nodiscard]] std::int64_t step_ps() const { return result_.step_time.ps(); }
   [[nodiscard]] std::int64_t phase_ps(std::size_t rank, core::TimelinePhase phase) const {
     return result_.ranks.at(rank).phases[phase].ps();

@@ -211,6 +211,18 @@ TEST(Interval, is_lognormal_about_the_prediction) {
                                              DoubleNear(std::exp(0.16449), 1e-5)));
 }
 
+TEST(Interval, a_step_without_a_fixed_period_is_reported_as_a_mean) {
+  SimulationResult result;
+  result.steps = 12;
+  result.shortest_period = core::Time::from_ps(1'000'000);
+  result.longest_period = core::Time::from_ps(3'000'000);
+  const core::Assumption assumption = no_fixed_period(result);
+  EXPECT_EQ(assumption.key, "steady_state");
+  EXPECT_EQ(assumption.value, "mean of 11 steps, which have no fixed period");
+  EXPECT_EQ(assumption.step_time_us_low, 1.0);
+  EXPECT_EQ(assumption.step_time_us_high, 3.0);
+}
+
 constexpr core::Time second = core::Time::from_ps(1'000'000'000'000);
 
 StepLoad two_ranks() {

@@ -84,6 +84,56 @@ TEST(Property, reported_phases_sum_to_the_reported_step) {
   }
 }
 
+/// Where operation `index` of a rank ended: its last segment, or where the rank left the
+/// collective.
+core::Time end_of(const testing::Simulated& simulated, std::size_t rank, std::size_t index) {
+  const models::Operation& operation = simulated.programs()[rank].operations[index];
+  if (const auto* shape = std::get_if<models::CollectiveShape>(&operation.shape)) {
+    return simulated.result().collectives.at(static_cast<std::size_t>(shape->sequence)).left[rank];
+  }
+  core::Time end;
+  for (const Segment& segment : simulated.result().ranks[rank].segments) {
+    if (segment.operation == index) end = segment.end;
+  }
+  return end;
+}
+
+TEST(Property, no_operation_begins_before_what_it_depends_on_has_ended) {
+  std::size_t checked = 0;
+  for (std::uint64_t seed = 0; seed < draws; ++seed) {
+    const Drawn drawn = draw(seed, true);
+    const testing::Simulated simulated(lowered(drawn.experiment), drawn.cluster,
+                                       Timeline::Keep::segments);
+    for (std::size_t rank = 0; rank < simulated.programs().size(); ++rank) {
+      const models::Program& program = simulated.programs()[rank];
+      for (const Segment& segment : simulated.result().ranks[rank].segments) {
+        if (segment.activity != Activity::operation) continue;
+        for (const auto before : program.dependencies_of(models::OperationId(segment.operation))) {
+          EXPECT_GE(segment.begin, end_of(simulated, rank, before.index())) << "seed " << seed;
+          ++checked;
+        }
+      }
+    }
+  }
+  EXPECT_GT(checked, 100u);
+}
+
+TEST(Property, segments_of_a_rank_have_no_gaps) {
+  for (std::uint64_t seed = 0; seed < draws; ++seed) {
+    const Drawn drawn = draw(seed, true);
+    const testing::Simulated simulated(lowered(drawn.experiment), drawn.cluster,
+                                       Timeline::Keep::segments);
+    for (const RankResult& rank : simulated.result().ranks) {
+      core::Time last = rank.begin;
+      for (const Segment& segment : rank.segments) {
+        EXPECT_EQ(segment.begin, last) << "seed " << seed;
+        last = segment.end;
+      }
+      EXPECT_EQ(last - rank.begin, rank.own_period);
+    }
+  }
+}
+
 TEST(Property, without_overlap_steps_repeat_themselves) {
   for (std::uint64_t seed = 0; seed < draws; ++seed) {
     const Drawn drawn = draw(seed, false);

@@ -43,6 +43,14 @@ TEST(PredictRejects, a_device_that_was_measured_alone) {
                       HasSubstr("cpu was measured with 1 active rank, not 2"));
 }
 
+TEST(PredictRejects, a_level_for_more_ranks_than_there_are) {
+  const models::Experiment experiment = testing::small_experiment(2);
+  auto cluster = cluster_for(experiment, 2);
+  cluster.cpu_devices.at("cpu").levels.at(1).active_ranks = 4;
+  expect_config_error(experiment, cluster,
+                      HasSubstr("cpu was measured with 1 and 4 active ranks, not 2"));
+}
+
 TEST(PredictRejects, kernel_classes_that_were_not_measured_naming_all) {
   const models::Experiment experiment = testing::small_experiment(1);
   auto cluster = cluster_for(experiment, 1);

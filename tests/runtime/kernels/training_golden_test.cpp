@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "golden.hpp"
 #include "models/architecture.hpp"
 
@@ -107,7 +109,7 @@ TEST_P(TrainingGolden, ten_adamw_steps_go_where_torch_goes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, TrainingGolden, testing::Values("tiny_erf", "odd_shapes"),
-                         [](const auto& info) { return std::string(info.param); });
+                         [](const auto& model) { return std::string(model.param); });
 
 }  // namespace
 }  // namespace paceline::runtime::kernels

@@ -35,8 +35,8 @@ models::Experiment experiment_of(const models::VitArchitecture& model, std::int6
 Batch random_batch(const models::VitArchitecture& model, std::int64_t images, std::uint64_t seed) {
   core::Random random(seed);
   Batch batch;
-  batch.images.resize(static_cast<std::size_t>(images * model.channels * model.image_size *
-                                               model.image_size));
+  batch.images.resize(
+      static_cast<std::size_t>(images * model.channels * model.image_size * model.image_size));
   batch.labels.resize(static_cast<std::size_t>(images));
   std::generate(batch.images.begin(), batch.images.end(), [&] { return random.normal(); });
   std::generate(batch.labels.begin(), batch.labels.end(), [&] {
@@ -95,8 +95,7 @@ models::WorkByKind TrainingRun<Scalar>::run(const Batch& batch, std::int64_t opt
 }
 
 template <class Scalar>
-models::WorkByKind TrainingRun<Scalar>::run_step(const Batch& batch,
-                                                 std::int64_t optimizer_step) {
+models::WorkByKind TrainingRun<Scalar>::run_step(const Batch& batch, std::int64_t optimizer_step) {
   return run(batch, optimizer_step, [](const models::Operation&) { return true; });
 }
 

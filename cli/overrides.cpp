@@ -39,7 +39,7 @@ std::vector<std::string> split(std::string_view path) {
 
 Json value_of(const std::string& text) {
   core::Faults faults;
-  Json value = core::parse_json(text, core::Cursor("", faults));
+  const Json value = core::parse_json(text, core::Cursor("", faults));
   return faults.empty() ? value : Json(text);
 }
 
@@ -99,7 +99,8 @@ void collect_paths(const Json& schema, const std::string& prefix, std::vector<st
   const auto properties = schema.find("properties");
   if (properties == schema.end()) return;
   for (const auto& [key, value] : properties->items()) {
-    const std::string path = prefix.empty() ? key : prefix + "." + key;
+    std::string path = prefix;
+    path.append(prefix.empty() ? "" : ".").append(key);
     paths.push_back(path);
     collect_paths(value, path, paths);
   }
@@ -160,6 +161,7 @@ bool is_at_or_below(const std::string& pointer, const std::string& place) {
 models::Experiment read_experiment_with(const std::filesystem::path& path,
                                         const std::vector<std::string>& overrides) {
   std::vector<Override> parsed;
+  parsed.reserve(overrides.size());
   for (const std::string& typed : overrides) parsed.push_back(parse(typed));
   core::Faults faults;
   Json experiment = core::read_json_file(path, core::Cursor(path.string(), faults));

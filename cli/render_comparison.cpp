@@ -79,16 +79,16 @@ std::string headline(const ComparedReports& compared, int width) {
     text += ".";
   }
   std::string lines = wrapped(text, width) + "\n";
-  if (compared.is_normalised) {
+  if (compared.is_normalised && predicted.reference_rate) {
     const Difference& step = compared.comparison.step;
-    lines += wrapped(fmt::format(
-                         "Normalised (norm.): as if the host had run its reference product at the "
-                         "prediction's {} GFLOP/s; it ran at {}.",
-                         significant(predicted.reference_rate->gflop_per_s),
-                         significant(predicted.reference_rate->gflop_per_s * step.normalised_us /
-                                     step.measured_us)),
-                     width) +
-             "\n";
+    const double rate = predicted.reference_rate->gflop_per_s;
+    lines +=
+        wrapped(fmt::format(
+                    "Normalised (norm.): as if the host had run its reference product at the "
+                    "prediction's {} GFLOP/s; it ran at {}.",
+                    significant(rate), significant(rate * step.normalised_us / step.measured_us)),
+                width) +
+        "\n";
   }
   return lines;
 }

@@ -133,7 +133,7 @@ std::string rate(double amount, double time_us) {
   return amount > 0.0 && time_us > 0.0 ? significant(amount / time_us * 1e-3) : "";
 }
 
-std::string kinds_table(const Report& report, int width) {
+std::string kinds_table(const Report& report, double step_us, int width) {
   std::map<std::string, KindTotal> totals;
   for (const auto& operation : report.operations) {
     KindTotal& total = totals[operation.kind];
@@ -159,14 +159,15 @@ std::string kinds_table(const Report& report, int width) {
   for (std::size_t i = 0; i < std::min(most_rows, sorted.size()); ++i) {
     const auto& [kind, total] = sorted[i];
     table.add_row({kind, std::to_string(total.operations), fixed(total.time_us / unit.us, decimals),
-                   fixed(100.0 * total.time_us / report.step_time_us->median, 1),
-                   rate(total.flops, total.time_us), rate(total.bytes, total.time_us)});
+                   fixed(100.0 * total.time_us / step_us, 1), rate(total.flops, total.time_us),
+                   rate(total.bytes, total.time_us)});
   }
   return table.text(width);
 }
 
-std::string longest_table(const Report& report, int width) {
+std::string longest_table(const Report& report, double step_us, int width) {
   std::vector<const core::OperationReport*> sorted;
+  sorted.reserve(report.operations.size());
   for (const auto& operation : report.operations) sorted.push_back(&operation);
   constexpr std::size_t most_rows = 6;
   const std::size_t rows = std::min(most_rows, sorted.size());
@@ -187,8 +188,7 @@ std::string longest_table(const Report& report, int width) {
   for (std::size_t i = 0; i < rows; ++i) {
     const core::OperationReport& one = *sorted[i];
     const double time_us = one.time_us.median;
-    table.add_row({one.id, fixed(time_us / unit.us, decimals),
-                   fixed(100.0 * time_us / report.step_time_us->median, 1),
+    table.add_row({one.id, fixed(time_us / unit.us, decimals), fixed(100.0 * time_us / step_us, 1),
                    rate(static_cast<double>(one.flops.value()), time_us),
                    rate(static_cast<double>(one.bytes.value()), time_us)});
   }
@@ -197,8 +197,9 @@ std::string longest_table(const Report& report, int width) {
 
 std::string operations_block(const Report& report, int width) {
   if (report.operations.empty() || !report.step_time_us) return {};
-  return titled("Where the time goes on rank 0", kinds_table(report, width)) +
-         titled("", longest_table(report, width));
+  const double step_us = report.step_time_us->median;
+  return titled("Where the time goes on rank 0", kinds_table(report, step_us, width)) +
+         titled("", longest_table(report, step_us, width));
 }
 
 std::string assumptions_block(const Report& report, int width) {
@@ -235,10 +236,9 @@ std::string trust_paragraph(const Report& report, int width) {
 
 NodeMemory fullest_node(const Report& report, const hardware_profiles::Cluster& cluster) {
   std::map<int, NodeMemory> nodes;
-  int first = 0;
+  std::size_t slot = 0;
   for (const core::RankReport& rank : report.ranks) {
-    for (int i = 0; i < rank.represents; ++i) {
-      const auto slot = static_cast<std::size_t>(first + i);
+    for (int i = 0; i < rank.represents; ++i, ++slot) {
       if (slot >= cluster.slots.size() || cluster.slots[slot].device.empty()) continue;
       const int index = cluster.slots[slot].node;
       NodeMemory& node = nodes[index];
@@ -247,7 +247,6 @@ NodeMemory fullest_node(const Report& report, const hardware_profiles::Cluster& 
       node.used += rank.peak_memory_total;
       node.available_gib = cluster.cpu_devices.at(cluster.slots[slot].device).memory_gib;
     }
-    first += rank.represents;
   }
   NodeMemory fullest;
   for (const auto& [index, node] : nodes) {
@@ -266,7 +265,9 @@ std::string prediction_screen(const Report& report, const std::string& cluster,
   screen += bars_block(report, console);
   if (detail == Detail::brief) return screen;
   screen += phases_block(report, console.width);
-  screen += titled("", efficiency_paragraph(report, console.width));
+  if (const std::string rates = efficiency_paragraph(report, console.width); !rates.empty()) {
+    screen += titled("", rates);
+  }
   screen += memory_block(report, node, console.width);
   screen += collectives_table(report, console.width);
   screen += operations_block(report, console.width);

@@ -35,11 +35,15 @@ options::options_description description_of(const Verb& verb) {
 std::string see_help(const Verb& verb) { return " (`paceline help " + verb.name + "` shows all)"; }
 
 [[noreturn]] void refuse_unknown(const Verb& verb, const std::string& word) {
-  const std::string name = word.substr(std::min(word.find_first_not_of('-'), word.size()));
+  const std::string typed = word.substr(0, word.find('='));
+  const std::string name = typed.substr(std::min(typed.find_first_not_of('-'), typed.size()));
   std::vector<std::string> known;
   for (const Option& option : verb.options) known.push_back(option.name);
-  const std::string near = core::nearest(name, known);
-  throw core::UsageError("paceline " + verb.name + ": unknown option " + word +
+  std::string near = core::nearest(name, known);
+  for (const std::string& one : known) {
+    if (!name.empty() && one.starts_with(name)) near = one;
+  }
+  throw core::UsageError("paceline " + verb.name + ": unknown option " + typed +
                          (near.empty() ? "" : ", did you mean --" + near + "?") + see_help(verb));
 }
 

@@ -65,7 +65,7 @@ Verb predict_verb() {
               "collectives and the longest operations.",
           .examples = {"paceline predict experiment.json",
                        "paceline predict experiment.json --set training.micro_batch=32 --json "
-                       "predicted.json"},
+                       "batch_32.json"},
           .options = {{"profiles", "DIR", "look for clusters there first"},
                       {"set", "PATH=VALUE",
                        "change a key of the experiment, as training.micro_batch=32; may be "

@@ -95,7 +95,7 @@ template <class Enum>
 }
 
 template <class T>
-[[nodiscard]] ValueType<std::vector<T>> list(ValueType<T> item, std::size_t min_items = 0,
+[[nodiscard]] ValueType<std::vector<T>> list(const ValueType<T>& item, std::size_t min_items = 0,
                                              std::size_t max_items = SIZE_MAX) {
   return {[=](const Json& json, const Cursor& cursor, std::vector<T>& values) {
             if (!detail::expect(json.is_array(), json, cursor, "a list")) return;
@@ -184,19 +184,19 @@ class FieldTable {
  public:
   /// A key that must be there.
   template <class M>
-  FieldTable& required(std::string key, M T::* member, ValueType<M> type, std::string doc) {
-    return add(std::move(key), member, std::move(type), std::move(doc), true);
+  FieldTable& required(std::string key, M T::* member, const ValueType<M>& type, std::string doc) {
+    return add(std::move(key), member, type, std::move(doc), true);
   }
   /// A key that may be left out; the member then keeps the value that T gives it.
   template <class M>
-  FieldTable& defaulted(std::string key, M T::* member, ValueType<M> type, std::string doc) {
-    return add(std::move(key), member, std::move(type), std::move(doc), false);
+  FieldTable& defaulted(std::string key, M T::* member, const ValueType<M>& type, std::string doc) {
+    return add(std::move(key), member, type, std::move(doc), false);
   }
   /// A key that may be left out and is not written when the member is empty.
   template <class M>
-  FieldTable& optional(std::string key, std::optional<M> T::* member, ValueType<M> type,
+  FieldTable& optional(std::string key, std::optional<M> T::* member, const ValueType<M>& type,
                        std::string doc) {
-    Field field{key, std::move(doc), false, {}, {}, type.schema};
+    Field field{std::move(key), std::move(doc), false, {}, {}, type.schema};
     field.read = [member, type](const Json& json, const Cursor& cursor, T& object) {
       type.read(json, cursor, (object.*member).emplace());
     };
@@ -287,14 +287,14 @@ class FieldTable {
   struct Field {
     std::string key;
     std::string doc;
-    bool is_required;
+    bool is_required = false;
     std::function<void(const Json&, const Cursor&, T&)> read;
     std::function<std::optional<Json>(const T&)> write;
     std::function<Json()> schema;
   };
 
   template <class M>
-  FieldTable& add(std::string key, M T::* member, ValueType<M> type, std::string doc,
+  FieldTable& add(std::string key, M T::* member, const ValueType<M>& type, std::string doc,
                   bool is_required) {
     Field field{std::move(key), std::move(doc), is_required, {}, {}, type.schema};
     field.read = [member, type](const Json& json, const Cursor& cursor, T& object) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
-#include <optional>
+#include <numeric>
 #include <unordered_set>
 #include <utility>
 
@@ -72,6 +72,7 @@ class DocumentBuilder final : public nlohmann::json_sax<Json> {
   bool key(string_t& name) override {
     Level& level = stack_.back();
     level.key = name;
+    level.has_key = true;
     level.repeated = !level.seen.insert(name).second;
     if (level.repeated) here().fault("this key is given twice (each key may stand once)");
     return true;
@@ -92,7 +93,8 @@ class DocumentBuilder final : public nlohmann::json_sax<Json> {
  private:
   struct Level {
     Json* container;
-    std::optional<std::string> key{};
+    std::string key{};
+    bool has_key = false;
     bool repeated = false;
     std::unordered_set<std::string> seen{};
   };
@@ -104,8 +106,8 @@ class DocumentBuilder final : public nlohmann::json_sax<Json> {
       if (level.container->is_array()) {
         const bool innermost = &level == &stack_.back();  // of others the last item is open
         cursor = cursor.at(level.container->size() - (innermost ? 0 : 1));
-      } else if (level.key) {
-        cursor = cursor.at(*level.key);
+      } else if (level.has_key) {
+        cursor = cursor.at(level.key);
       }
     }
     return cursor;
@@ -118,10 +120,10 @@ class DocumentBuilder final : public nlohmann::json_sax<Json> {
       level.container->push_back(std::move(value));
       return level.container->back();
     }
-    if (level.repeated) return (*level.container)[*level.key] = std::move(value);
+    if (level.repeated) return (*level.container)[level.key] = std::move(value);
     // A lookup by key is linear; the builder knows that this one is new.
     auto& members = level.container->get_ref<Json::object_t&>();
-    return members.emplace_back(*level.key, std::move(value)).second;
+    return members.emplace_back(level.key, std::move(value)).second;
   }
 
   template <class T>
@@ -190,15 +192,21 @@ bool same_letter(char a, char b) {
   return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
 }
 
-/// Letters inserted, left out or exchanged (Levenshtein 1966); case does not count.
+/// Letters inserted, left out, changed or exchanged with their neighbour (optimal string alignment:
+/// Damerau 1964); case does not count.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i);
+    before.swap(last);
+    last.swap(row);
+    row[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substituted = diagonal + (same_letter(a[i - 1], b[j - 1]) ? 0 : 1);
-      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, substituted}));
+      const std::size_t changed = last[j - 1] + (same_letter(a[i - 1], b[j - 1]) ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, changed});
+      const bool exchanged =
+          i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) && same_letter(a[i - 2], b[j - 1]);
+      if (exchanged) row[j] = std::min(row[j], before[j - 2] + 1);
     }
   }
   return row.back();

@@ -141,7 +141,8 @@ const FieldTable<ReferenceRate>& reference_fields() {
   static const FieldTable<ReferenceRate> table = [] {
     using R = ReferenceRate;
     FieldTable<R> fields;
-    fields.required("gflop_per_s", &R::gflop_per_s, number(positive), "median over steps and ranks");
+    fields.required("gflop_per_s", &R::gflop_per_s, number(positive),
+                    "median over steps and ranks");
     fields.required("p10", &R::p10, number(positive), "10th percentile");
     fields.required("p90", &R::p90, number(positive), "90th percentile");
     return fields;

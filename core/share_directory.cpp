@@ -16,8 +16,9 @@ std::filesystem::path share_directory() {
   }
   const std::filesystem::path source = PACELINE_SOURCE_DIRECTORY;
   if (std::filesystem::is_directory(source / "models" / "zoo", error)) return source;
-  throw RunError("Paceline's own files are neither in ../share/paceline beside the program nor in " +
-                 source.string() + " (install again, or build from a checkout that still exists)");
+  throw RunError(
+      "Paceline's own files are neither in ../share/paceline beside the program nor in " +
+      source.string() + " (install again, or build from a checkout that still exists)");
 }
 
 std::vector<std::filesystem::path> profile_directories(std::string_view first) {

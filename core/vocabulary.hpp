@@ -17,18 +17,23 @@ struct Spelling;
 enum class DataType : std::uint8_t { fp32, tf32, fp16, bf16, fp8, fp64, int32, uint8 };
 template <>
 struct Spelling<DataType> {
-  static constexpr std::array words{"fp32", "tf32", "fp16", "bf16", "fp8", "fp64", "int32", "uint8"};
+  static constexpr std::array words{"fp32", "tf32", "fp16",  "bf16",
+                                    "fp8",  "fp64", "int32", "uint8"};
 };
 [[nodiscard]] constexpr std::int64_t bytes_per_element(DataType type) {
   switch (type) {
-    case DataType::fp64: return 8;
+    case DataType::fp64:
+      return 8;
     case DataType::fp32:
     case DataType::tf32:
-    case DataType::int32: return 4;
+    case DataType::int32:
+      return 4;
     case DataType::fp16:
-    case DataType::bf16: return 2;
+    case DataType::bf16:
+      return 2;
     case DataType::fp8:
-    case DataType::uint8: return 1;
+    case DataType::uint8:
+      return 1;
   }
   return 0;
 }
@@ -165,11 +170,10 @@ enum class Cause : std::uint8_t {
 };
 template <>
 struct Spelling<Cause> {
-  static constexpr std::array words{"compute",         "memory_bandwidth", "host_launch",
-                                    "data_loading",    "storage",          "copy_to_gpu",
-                                    "intra_node_link", "network",          "latency",
-                                    "slow_device",     "slow_link",        "slow_host",
-                                    "optimizer",       "memory_capacity",  "unexplained"};
+  static constexpr std::array words{
+      "compute",     "memory_bandwidth", "host_launch", "data_loading",    "storage",
+      "copy_to_gpu", "intra_node_link",  "network",     "latency",         "slow_device",
+      "slow_link",   "slow_host",        "optimizer",   "memory_capacity", "unexplained"};
 };
 
 /// The exact GELU (with erf) or its tanh approximation.
@@ -191,7 +195,9 @@ inline constexpr std::size_t count_of = Spelling<Enum>::words.size();
 template <class Enum, class T>
 class PerEnum {
  public:
-  [[nodiscard]] constexpr T& operator[](Enum key) { return values_.at(static_cast<std::size_t>(key)); }
+  [[nodiscard]] constexpr T& operator[](Enum key) {
+    return values_.at(static_cast<std::size_t>(key));
+  }
   [[nodiscard]] constexpr const T& operator[](Enum key) const {
     return values_.at(static_cast<std::size_t>(key));
   }

@@ -110,7 +110,7 @@ ValueType<std::vector<std::int64_t>> per_rank_value() {
 }
 
 /// Texts that must be one of a few, with a message for what is planned but not built.
-ValueType<std::string> one_of(std::vector<std::string> allowed, std::string why) {
+ValueType<std::string> one_of(const std::vector<std::string>& allowed, const std::string& why) {
   ValueType<std::string> type = core::text();
   type.read = [=](const Json& json, const Cursor& cursor, std::string& value) {
     core::text().read(json, cursor, value);

@@ -85,6 +85,17 @@ core::PhaseTimes mean_over_ranks(const Report& report) {
   return mean;
 }
 
+Difference compare_steps(const Report& predicted, const Report& measured, double factor) {
+  if (!predicted.step_time_us || !measured.step_time_us) {
+    throw core::InvariantError("a report without a step time passed the check");
+  }
+  const double measured_us = measured.step_time_us->median;
+  return {.what = "step",
+          .predicted_us = predicted.step_time_us->median,
+          .measured_us = measured_us,
+          .normalised_us = measured_us * factor};
+}
+
 std::vector<Difference> compare_phases(const Report& predicted, const Report& measured,
                                        double factor) {
   Join join(factor);
@@ -110,11 +121,14 @@ std::vector<std::string> ids_in_one(const std::vector<Item>& predicted,
   const std::set<std::string> a = ids_of(predicted);
   const std::set<std::string> b = ids_of(measured);
   std::vector<std::string> lines;
+  const auto add = [&](const std::string& id, const char* side) {
+    lines.emplace_back(what).append(" ").append(id).append(side);
+  };
   for (const std::string& id : a) {
-    if (!b.contains(id)) lines.push_back(what + " " + id + " (only predicted)");
+    if (!b.contains(id)) add(id, " (only predicted)");
   }
   for (const std::string& id : b) {
-    if (!a.contains(id)) lines.push_back(what + " " + id + " (only measured)");
+    if (!a.contains(id)) add(id, " (only measured)");
   }
   return lines;
 }
@@ -200,10 +214,7 @@ Comparison compare(const Report& predicted, const Report& measured,
   check_comparable(predicted, measured, predicted_name, measured_name);
   const double factor = rate_factor(predicted, measured);
   Comparison comparison;
-  comparison.step.what = "step";
-  comparison.step.predicted_us = predicted.step_time_us->median;
-  comparison.step.measured_us = measured.step_time_us->median;
-  comparison.step.normalised_us = comparison.step.measured_us * factor;
+  comparison.step = compare_steps(predicted, measured, factor);
   comparison.phases = compare_phases(predicted, measured, factor);
 
   Join kinds(factor);

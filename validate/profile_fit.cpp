@@ -34,6 +34,7 @@ using RowsByClass = std::map<std::string, ClassRows>;
 
 std::vector<std::string> feature_names(const KernelMeasurement& row) {
   std::vector<std::string> names;
+  names.reserve(row.features.size());
   for (const auto& [name, amount] : row.features) names.push_back(name);
   return names;
 }
@@ -170,6 +171,7 @@ void check_levels(const Measurements& measurements, const std::vector<RowsByClas
 
 std::vector<CpuLevel> fit_levels(const Measurements& measurements, const Cursor& cursor) {
   std::vector<RowsByClass> rows;
+  rows.reserve(measurements.levels.size());
   for (std::size_t i = 0; i < measurements.levels.size(); ++i) {
     rows.push_back(rows_by_class(measurements.levels[i], cursor.at(i)));
   }
@@ -247,6 +249,7 @@ std::string make_cpu_cluster(const Measurements& measurements) {
         "got none (must hold 1 or more where " + std::to_string(ranks) + " ranks compute at once)");
   }
   std::vector<hardware_profiles::ExchangePoint> exchanges;
+  exchanges.reserve(measurements.exchanges.size());
   for (const auto& exchange : measurements.exchanges) {
     exchanges.push_back({exchange.bytes, exchange.time_us});
   }

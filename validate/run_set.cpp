@@ -40,6 +40,7 @@ std::vector<Difference> median_differences(const std::vector<Comparison>& repeat
     }
   }
   std::vector<Difference> medians;
+  medians.reserve(order.size());
   for (const std::string& what : order) medians.push_back(median_difference(by_name[what]));
   return medians;
 }
@@ -64,7 +65,7 @@ struct Files {
 
 std::map<std::string, Files> files_by_configuration(const std::filesystem::path& folder) {
   std::error_code error;
-  std::filesystem::directory_iterator entries(folder, error);
+  const std::filesystem::directory_iterator entries(folder, error);
   if (error) {
     throw core::ConfigError(folder.string(), "",
                             "is not a readable folder (give one with <name>.predicted.json and "
@@ -91,9 +92,9 @@ std::map<std::string, Files> files_by_configuration(const std::filesystem::path&
 }
 
 std::optional<bool> inside_interval(const Report& predicted, double normalised_us) {
-  const auto& interval = predicted.step_time_us->interval_90;
-  if (!interval) return std::nullopt;
-  return interval->at(0) <= normalised_us && normalised_us <= interval->at(1);
+  if (!predicted.step_time_us || !predicted.step_time_us->interval_90) return std::nullopt;
+  const std::vector<double>& interval = *predicted.step_time_us->interval_90;
+  return interval.at(0) <= normalised_us && normalised_us <= interval.at(1);
 }
 
 RunSetRow row_of(const Report& predicted, const std::vector<Report>& measured,
@@ -176,10 +177,12 @@ std::vector<ErrorSummary> summaries_of(const std::vector<const RunSetRow*>& rows
 /// Reads one configuration's files and adds a row for each of its predictions.
 void add_rows(const std::string& name, const Files& files, std::vector<RunSetRow>& rows) {
   std::vector<Report> measured;
+  measured.reserve(files.measured.size());
   for (const auto& path : files.measured) measured.push_back(core::read_report(path));
   for (const auto& [prediction, path] : files.predicted) {
     const Report predicted = core::read_report(path);
     std::vector<Comparison> repeats;
+    repeats.reserve(measured.size());
     for (std::size_t k = 0; k < measured.size(); ++k) {
       repeats.push_back(compare(predicted, measured[k], path.string(), files.measured[k].string()));
     }
@@ -196,6 +199,7 @@ Comparison median_of(const std::vector<Comparison>& repeats) {
   if (repeats.empty()) throw core::InvariantError("median of no comparisons");
   Comparison middle = repeats.front();
   std::vector<const Difference*> steps;
+  steps.reserve(repeats.size());
   for (const Comparison& repeat : repeats) steps.push_back(&repeat.step);
   middle.step = median_difference(steps);
   middle.phases = median_differences(repeats, &Comparison::phases);

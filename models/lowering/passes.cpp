@@ -57,9 +57,9 @@ std::int64_t sum_elements(const Draft& draft, const std::vector<std::size_t>& me
 void pass_bucket(Draft& draft) {
   Program& program = draft.program;
   if (draft.ready_order.size() != draft.specs.size()) {
-    throw core::InvariantError(
-        "gradients of " + std::to_string(draft.ready_order.size()) + " parameters are made, of " +
-        std::to_string(draft.specs.size()) + " that the model has");
+    throw core::InvariantError("gradients of " + std::to_string(draft.ready_order.size()) +
+                               " parameters are made, of " + std::to_string(draft.specs.size()) +
+                               " that the model has");
   }
   const core::Bytes limit = core::mib(draft.experiment.parallel.bucket_mib);
   const bool training = !program.gradients.empty();
@@ -164,7 +164,8 @@ core::Flops product_flops(const Operation& operation) {
     return core::Flops(2 * s->m * s->n * s->k);
   }
   if (const auto* s = std::get_if<AttentionShape>(&operation.shape)) {
-    const std::int64_t product = 2 * s->batch * s->heads * s->tokens * s->tokens * s->head_dimension;
+    const std::int64_t product =
+        2 * s->batch * s->heads * s->tokens * s->tokens * s->head_dimension;
     return core::Flops(operation.kind == OperationKind::attention ? 2 * product : 4 * product);
   }
   return {};
@@ -172,8 +173,7 @@ core::Flops product_flops(const Operation& operation) {
 
 void count_collective(const Program& program, Operation& operation, const CollectiveShape& shape) {
   const Communicator& communicator = program.at(shape.communicator);
-  const auto member =
-      std::find(communicator.ranks.begin(), communicator.ranks.end(), program.rank);
+  const auto member = std::find(communicator.ranks.begin(), communicator.ranks.end(), program.rank);
   const auto steps = ring_all_reduce(static_cast<int>(member - communicator.ranks.begin()),
                                      static_cast<int>(communicator.ranks.size()), shape.elements);
   const std::int64_t size = core::bytes_per_element(shape.type);
@@ -195,7 +195,8 @@ void count_tensors(const Program& program, Operation& operation) {
 
 /// Only the class token's rows move.
 void count_class_token(Operation& operation, const TokensShape& shape) {
-  const core::Bytes rows(shape.images * shape.width * core::bytes_per_element(core::DataType::fp32));
+  const core::Bytes rows(shape.images * shape.width *
+                         core::bytes_per_element(core::DataType::fp32));
   operation.bytes_read = rows;
   if (operation.kind == OperationKind::select_class_token) operation.bytes_written = rows;
 }

@@ -34,8 +34,7 @@ std::vector<ScheduleStep> ring_all_reduce(int position, int size, std::int64_t e
     entry.receive_from = wrapped(position - 1);
     entry.receive_offset = slice_begin(received, size, elements);
     entry.receive_elements = slice_begin(received + 1, size, elements) - entry.receive_offset;
-    entry.received =
-        reducing ? ScheduleStep::Received::reduced : ScheduleStep::Received::copied;
+    entry.received = reducing ? ScheduleStep::Received::reduced : ScheduleStep::Received::copied;
     steps.push_back(entry);
   }
   return steps;
@@ -44,8 +43,8 @@ std::vector<ScheduleStep> ring_all_reduce(int position, int size, std::int64_t e
 std::int64_t ring_slice_elements(int size, std::int64_t elements) {
   std::int64_t largest = 0;
   for (int slice = 0; slice < size; ++slice) {
-    largest = std::max(largest, slice_begin(slice + 1, size, elements) -
-                                    slice_begin(slice, size, elements));
+    largest = std::max(largest,
+                       slice_begin(slice + 1, size, elements) - slice_begin(slice, size, elements));
   }
   return largest;
 }

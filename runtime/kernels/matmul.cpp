@@ -54,16 +54,15 @@ class Tiles {
   std::int64_t columns_ = 768;
 };
 
+/// c += a · b, after c has been set to zero or the bias: what Eigen's own `c = a · b` does.
 template <class Scalar, class A, class B>
 void multiply(const A& a, const B& b, const Scalar* bias, Write write, View<Scalar> c) {
-  if (write == Write::add) {
-    c.noalias() += a * b;
-  } else if (bias == nullptr) {
-    c.noalias() = a * b;
-  } else {
+  if (bias != nullptr) {
     c.rowwise() = Eigen::Map<const Eigen::Matrix<Scalar, 1, Eigen::Dynamic>>(bias, c.cols());
-    c.noalias() += a * b;
+  } else if (write == Write::overwrite) {
+    c.setZero();
   }
+  c.noalias() += a * b;
 }
 
 template <class Scalar>

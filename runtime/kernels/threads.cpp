@@ -2,11 +2,16 @@
 
 #include <string>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include "core/error.hpp"
+
+#ifdef _OPENMP
+// As <omp.h> declares them; the header itself belongs to one compiler, and tools that read this
+// source with another do not find it.
+extern "C" {
+int omp_get_max_threads();
+void omp_set_num_threads(int threads);
+}
+#endif
 
 namespace paceline::runtime::kernels {
 

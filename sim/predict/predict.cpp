@@ -37,6 +37,7 @@ core::Report report_of(const Experiment& experiment, const Cluster& cluster, con
   report.accumulation_steps = experiment.training.accumulation_steps;
   report.overlap = experiment.parallel.overlap;
   std::vector<double> rates;
+  rates.reserve(setup.levels.size());
   for (const auto* level : setup.levels) rates.push_back(level->reference_gflop_per_s);
   report.reference_rate = core::ReferenceRate{.gflop_per_s = core::median(rates),
                                               .p10 = core::quantile(rates, 0.1),
@@ -233,35 +234,47 @@ core::StepTime step_time_of(const Setup& setup, const World& world, const Simula
   return step_with_intervals(result.step_time, sigma);
 }
 
+std::vector<MemoryFit> memory_of(const Setup& setup) {
+  std::vector<MemoryFit> memory;
+  memory.reserve(setup.programs.size());
+  for (std::size_t rank = 0; rank < setup.programs.size(); ++rank) {
+    memory.push_back(memory_fit(setup.programs[rank],
+                                memory_share(*setup.devices[rank], setup.ranks_on_node[rank])));
+  }
+  return memory;
+}
+
+std::vector<std::string> device_names(const Setup& setup) {
+  std::vector<std::string> names;
+  names.reserve(setup.devices.size());
+  for (const auto* device : setup.devices) names.push_back(device->name);
+  return names;
+}
+
 Prediction predicted(const Experiment& experiment, const Cluster& cluster, Timeline::Keep keep) {
   const Setup setup = set_up(experiment, cluster);
   Prediction prediction;
   core::Report& report = prediction.report;
   report = report_of(experiment, cluster, setup);
-  std::vector<MemoryFit> memory;
-  for (std::size_t rank = 0; rank < setup.programs.size(); ++rank) {
-    memory.push_back(memory_fit(setup.programs[rank],
-                                memory_share(*setup.devices[rank], setup.ranks_on_node[rank])));
-  }
+  const std::vector<MemoryFit> memory = memory_of(setup);
   add_ranks(experiment, setup, memory, report);
   if (!decide_fit(experiment, setup, memory, report)) return prediction;
 
   const World world = cost_setup(setup, cluster);
   const SimulationResult result = simulate_steps(world, {.keep = keep});
   StepLoad load = step_load(experiment, cluster, setup, world, result);
-  report.step_time_us = step_time_of(setup, world, result, slowest_rank(load.ranks));
+  const core::StepTime step = step_time_of(setup, world, result, slowest_rank(load.ranks));
+  report.step_time_us = step;
   report.first_step_us = result.first_step.us();
   add_headline(experiment, result.step_time, report);
   add_phases(result, report);
   add_collectives(world, result, report);
   add_operations(world, result, report);
   if (!result.periodic) report.assumptions.push_back(no_fixed_period(result));
-  load.interval_90_us = *report.step_time_us->interval_90;
+  load.interval_90_us = step.interval_90.value_or(std::vector<double>{});
   report.bottleneck = bottleneck_of(load);
   if (keep == Timeline::Keep::segments) {
-    std::vector<std::string> names;
-    for (const auto* device : setup.devices) names.push_back(device->name);
-    prediction.trace = simulated_trace(world, result, names);
+    prediction.trace = simulated_trace(world, result, device_names(setup));
   }
   return prediction;
 }

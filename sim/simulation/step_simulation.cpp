@@ -15,6 +15,7 @@ namespace {
 
 std::vector<CollectiveBoard::Size> board_sizes(const World& world) {
   std::vector<CollectiveBoard::Size> sizes;
+  sizes.reserve(world.communicators.size());
   for (const models::Communicator& communicator : world.communicators) {
     sizes.push_back({.members = static_cast<std::uint32_t>(communicator.ranks.size())});
   }
@@ -86,7 +87,8 @@ class StepSimulation {
   }
 
   [[nodiscard]] std::string situation_of(const CpuRank& rank) const {
-    if (!rank.awaited()) {
+    const auto& awaited = rank.awaited();
+    if (!awaited) {
       return rank.done() ? fmt::format("has ended all of its {} steps", most_steps)
                          : "stands at " + rank.operation_name();
     }
@@ -96,7 +98,7 @@ class StepSimulation {
         "waits in {} (collective {} of \"{}\" in training step {}) for rank {} to post ring step "
         "{} of {}",
         rank.operation_name(), collective.sequence, communicator.name, rank.timeline().steps(),
-        communicator.ranks.at(rank.awaited()->from), rank.ring_step(), collective.steps.size());
+        communicator.ranks.at(awaited->from), rank.ring_step(), collective.steps.size());
   }
 
   [[nodiscard]] SimulationResult result() const {

@@ -37,7 +37,7 @@ TEST(QuantityText, columns_share_their_decimals) {
   EXPECT_EQ(decimals_for(1234.0), 0);
   EXPECT_EQ(decimals_for(812.4), 1);
   EXPECT_EQ(decimals_for(8.124), 3);
-  EXPECT_EQ(fixed(8.1245, 3), "8.125");
+  EXPECT_EQ(fixed(8.1246, 3), "8.125");
   EXPECT_EQ(fixed(-0.0001, 2), "0.00");
 }
 

@@ -91,7 +91,7 @@ TEST(ConfigError, carries_each_fault_on_a_line_of_its_own) {
 
 TEST(Nearest, finds_a_slip_of_the_hand) {
   const std::vector<std::string> keys{"model", "training", "parallel", "run"};
-  EXPECT_EQ(nearest("modle", keys), "model");         // two letters exchanged
+  EXPECT_EQ(nearest("modle", keys), "model");         // two neighbours exchanged
   EXPECT_EQ(nearest("trainig", keys), "training");    // one left out
   EXPECT_EQ(nearest("paralllel", keys), "parallel");  // one too many
   EXPECT_EQ(nearest("run", keys), "run");
@@ -99,6 +99,11 @@ TEST(Nearest, finds_a_slip_of_the_hand) {
 
 TEST(Nearest, takes_the_closest_and_of_equals_the_first) {
   EXPECT_EQ(nearest("vit_b_17", {"vit_b_32", "vit_b_16", "vit_b_14"}), "vit_b_16");
+}
+
+// One exchange of neighbours is nearer than two changes.
+TEST(Nearest, counts_two_exchanged_neighbours_as_one_slip) {
+  EXPECT_EQ(nearest("vit_b_61", {"vit_b_8", "vit_b_32", "vit_b_16"}), "vit_b_16");
 }
 
 TEST(Nearest, does_not_mind_case) {

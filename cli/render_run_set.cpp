@@ -23,18 +23,19 @@ std::string name_of(const RunSetRow& row) {
   return row.prediction.empty() ? row.name : row.name + " [" + row.prediction + "]";
 }
 
+/// What the normalised error and its spread need goes last.
 std::vector<Column> row_columns() {
   return {{.header = "configuration", .align = Align::left, .shortens = true},
-          {.header = "ranks", .drop_order = 3},
-          {.header = "images", .drop_order = 4},
-          {.header = "runs", .drop_order = 5},
-          {.header = "predicted ms", .drop_order = 2},
-          {.header = "measured ms", .drop_order = 1},
+          {.header = "ranks", .drop_order = 5},
+          {.header = "images", .drop_order = 2},
+          {.header = "runs", .drop_order = 4},
+          {.header = "pred. ms", .drop_order = 7},
+          {.header = "meas. ms", .drop_order = 6},
           {.header = "error"},
-          {.header = "normalised"},
-          {.header = "runs differ", .drop_order = 6},
-          {.header = "normalised", .drop_order = 7},
-          {.header = "in 90 %", .align = Align::left, .drop_order = 8}};
+          {.header = "norm. error"},
+          {.header = "spread", .drop_order = 3},
+          {.header = "norm. spread", .drop_order = 8},
+          {.header = "in 90 %", .align = Align::left, .drop_order = 1}};
 }
 
 Cells row_cells(const RunSetRow& row) {
@@ -57,7 +58,7 @@ Cells row_cells(const RunSetRow& row) {
 std::string predictor_name(const ErrorSummary& summary) {
   std::string name = summary.predictor;
   if (name == "paceline") name = "Paceline";
-  if (name == "flops") name = "trivial: FLOPs / mean rate of the other rows";
+  if (name == "flops") name = "trivial: FLOPs / mean rate of others";
   if (name == "flops_per_rank") name = "trivial: the same by rank";
   return summary.prediction.empty() ? name : name + " [" + summary.prediction + "]";
 }
@@ -65,10 +66,10 @@ std::string predictor_name(const ErrorSummary& summary) {
 std::vector<Column> summary_columns() {
   return {{.header = "predictor", .align = Align::left, .shortens = true},
           {.header = "rows"},
-          {.header = "median error"},
-          {.header = "worst"},
-          {.header = "normalised median", .drop_order = 1},
-          {.header = "worst", .drop_order = 2}};
+          {.header = "median error", .drop_order = 2},
+          {.header = "worst", .drop_order = 1},
+          {.header = "norm. median"},
+          {.header = "norm. worst"}};
 }
 
 Cells summary_cells(const ErrorSummary& summary) {
@@ -121,9 +122,12 @@ std::string run_set_screen(const RunSet& set, int width) {
   for (const RunSetRow& row : set.rows) rows.add_row(row_cells(row));
   Table summaries(summary_columns());
   for (const ErrorSummary& summary : set.summaries) summaries.add_row(summary_cells(summary));
-  std::string screen = "Step time, median of the runs; error is predicted / measured − 1\n" +
-                       rows.text(width) + "\nAbsolute errors over the rows\n" +
-                       summaries.text(width);
+  std::string screen =
+      wrapped(
+          "Step time, median of the runs; error = predicted / measured − 1; spread = longest run / "
+          "shortest − 1; norm. = at the prediction's reference rate",
+          width) +
+      "\n" + rows.text(width) + "\nAbsolute errors over the rows\n" + summaries.text(width);
   if (const std::string coverage = coverage_sentence(set); !coverage.empty()) {
     screen += titled("", wrapped(coverage, width)) + "\n";
   }
@@ -135,8 +139,10 @@ std::string run_set_screen(const RunSet& set, int width) {
 
 std::string run_set_markdown(const RunSet& set) {
   std::vector<Cells> rows;
+  rows.reserve(set.rows.size());
   for (const RunSetRow& row : set.rows) rows.push_back(row_cells(row));
   std::vector<Cells> summaries;
+  summaries.reserve(set.summaries.size());
   for (const ErrorSummary& one : set.summaries) summaries.push_back(summary_cells(one));
   std::string text =
       markdown_table(summary_columns(), summaries) + "\n" + markdown_table(row_columns(), rows);

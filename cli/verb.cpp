@@ -38,6 +38,7 @@ std::string see_help(const Verb& verb) { return " (`paceline help " + verb.name 
   const std::string typed = word.substr(0, word.find('='));
   const std::string name = typed.substr(std::min(typed.find_first_not_of('-'), typed.size()));
   std::vector<std::string> known;
+  known.reserve(verb.options.size());
   for (const Option& option : verb.options) known.push_back(option.name);
   std::string near = core::nearest(name, known);
   for (const std::string& one : known) {

@@ -24,14 +24,15 @@ core::RunError failed(const std::string& what) {
   return core::RunError(what + ": " + std::strerror(errno) + " (check that /dev/shm is writable)");
 }
 
-/// "Z" of /proc/PID/stat: ended, but its parent has not collected it.
-bool is_zombie(std::int64_t process) {
+/// The state letter of /proc/PID/stat: R running, S sleeping, T stopped, Z ended but not collected
+/// by its parent, and so on; a blank if there is no such process here.
+char process_state(std::int64_t process) {
   std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
   std::string text;
   std::getline(stat, text);
   const auto end_of_name = text.rfind(')');
-  return end_of_name != std::string::npos && text.size() > end_of_name + 2 &&
-         text[end_of_name + 2] == 'Z';
+  const bool has_state = end_of_name != std::string::npos && text.size() > end_of_name + 2;
+  return has_state ? text[end_of_name + 2] : ' ';
 }
 
 }  // namespace
@@ -88,8 +89,10 @@ bool StatusBoard::died(int rank) const {
   const std::int64_t process = other.process;
   if (process == 0 || other.finished != 0) return false;
   const bool gone = ::kill(static_cast<pid_t>(process), 0) != 0 && errno == ESRCH;
-  return gone || is_zombie(process);
+  return gone || process_state(process) == 'Z';
 }
+
+bool StatusBoard::stopped(int rank) const { return process_state(entry(rank).process) == 'T'; }
 
 double StatusBoard::idle_seconds(int rank) const {
   return static_cast<double>(now_ns() - entry(rank).changed_ns) * 1e-9;
@@ -125,6 +128,12 @@ std::string Watchdog::doing(int rank) const {
   const StatusBoard::Entry& entry = board_.entry(rank);
   if (entry.process == 0) return "before it had started";
   if (entry.step < 0) return "before the first step";
+  if (board_.stopped(rank)) return "stopped (SIGSTOP) " + place(rank);
+  return place(rank);
+}
+
+std::string Watchdog::place(int rank) const {
+  const StatusBoard::Entry& entry = board_.entry(rank);
   return "in step " + std::to_string(entry.step) + ", operation " +
          operation_name_(rank, entry.operation);
 }
@@ -140,7 +149,7 @@ void Watchdog::report_and_exit(const std::string& reason) const {
 int Watchdog::furthest_behind() const {
   const auto progress = [this](int rank) {
     const StatusBoard::Entry& entry = board_.entry(rank);
-    return std::tuple(entry.finished.load(), entry.step.load(), entry.operation.load(),
+    return std::tuple(!board_.stopped(rank), entry.finished.load(), entry.step.load(), entry.operation.load(),
                       -board_.idle_seconds(rank));
   };
   int behind = 0;

@@ -43,6 +43,8 @@ class StatusBoard {
   [[nodiscard]] int rank() const { return rank_; }
   /// True if the rank's process has ended without `finish` (or is a zombie).
   [[nodiscard]] bool died(int rank) const;
+  /// True if the rank's process was stopped by a signal.
+  [[nodiscard]] bool stopped(int rank) const;
   [[nodiscard]] double idle_seconds(int rank) const;
 
  private:
@@ -70,6 +72,7 @@ class Watchdog {
   void watch();
   void report_and_exit(const std::string& reason) const;
   [[nodiscard]] std::string doing(int rank) const;
+  [[nodiscard]] std::string place(int rank) const;
   [[nodiscard]] int furthest_behind() const;
 
   const StatusBoard& board_;

@@ -100,34 +100,33 @@ void add_step(const models::Program& program, const StepRecord& step, std::size_
       std::max(0.0, world.step_us[number] - us(step.end_ns - step.start_ns));
 }
 
-/// The steps nearest to the median: their phases sum to it within the spread between them.
+/// The half of the steps whose times lie nearest to the median.
 std::vector<std::size_t> typical_steps(const std::vector<double>& step_us) {
-  constexpr std::size_t wanted = 5;
   std::vector<std::size_t> order(step_us.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const double middle = core::median(step_us);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return std::abs(step_us[a] - middle) < std::abs(step_us[b] - middle);
   });
-  // An odd number keeps the middle in the middle.
-  const std::size_t kept = std::min(wanted, step_us.size() % 2 == 1 ? step_us.size()
-                                                                    : std::max<std::size_t>(
-                                                                          1, step_us.size() - 1));
-  order.resize(kept);
+  order.resize((order.size() + 1) / 2);
   return order;
 }
 
+/// Mean shares of the phases over the typical steps, times the median step: they sum to it.
 core::PhaseTimes typical_phases(const models::Program& program, const TimedRun& run,
                                 const WorldTimes& world) {
-  core::PhaseTimes phases;
+  core::PhaseTimes total;
   const auto chosen = typical_steps(world.step_us);
+  const double scale = core::median(world.step_us) / static_cast<double>(chosen.size());
   for (const std::size_t number : chosen) {
+    core::PhaseTimes phases;
     add_step(program, run.steps[number], number, world, phases);
+    for (std::size_t i = 0; i < core::count_of<TimelinePhase>; ++i) {
+      const auto phase = static_cast<TimelinePhase>(i);
+      total[phase] += phases[phase] / world.step_us[number] * scale;
+    }
   }
-  for (std::size_t i = 0; i < core::count_of<TimelinePhase>; ++i) {
-    phases[static_cast<TimelinePhase>(i)] /= static_cast<double>(chosen.size());
-  }
-  return phases;
+  return total;
 }
 
 core::Spread spread_of(const std::vector<double>& values) {

@@ -51,6 +51,7 @@ void StepExecutor::run_step(std::int64_t step, StepRecord& record) {
     }
   }
   while (!pending_.empty()) finish_pending_until(models::OperationId(pending_.back()), record);
+  if (board_ != nullptr) board_->enter(step, static_cast<std::int64_t>(operations));
   record.end_ns = record.timeline.empty() ? now_ns() : record.timeline.back().end_ns;
   for (std::size_t i = 0; i < program_.tensors.size(); ++i) {
     if (program_.tensors[i].persistent && program_.tensors[i].role == "loss") {

@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include "cli/verb.hpp"
 #include "planted_files.hpp"
@@ -11,17 +10,9 @@ namespace {
 
 using testing::HasSubstr;
 
-/// A stand-in for `paceline-rt` and `mpirun`: prints how it was called.
-void add_program(const Workplace& workplace, const std::string& name) {
-  workplace.write(name, "#!/bin/sh\necho \"" + name + "\" \"$@\"\n");
-  ::chmod(workplace.path(name).c_str(), 0755);
-}
-
 TEST(Examples, of_all_help_texts_run) {
-  const ExampleWorkplace workplace;
-  std::filesystem::create_directory(workplace.path("bin"));
-  add_program(workplace, "bin/paceline-rt");
-  add_program(workplace, "bin/mpirun");
+  ExampleWorkplace workplace;
+  workplace.stand_in_for_runtime(0);
   const std::string path = workplace.path("bin").string() + ":/usr/bin:/bin";
   for (const Verb& verb : verbs()) {
     ASSERT_FALSE(verb.examples.empty()) << verb.name;

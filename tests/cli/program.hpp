@@ -29,6 +29,10 @@ class Workplace {
   /// The same with standard output going to a device or file that exists.
   [[nodiscard]] Ran run_into(const std::string& out, const std::vector<std::string>& words) const;
 
+  /// From now on runs a copy of the program in `bin`, beside stand-ins of that name for
+  /// `paceline-rt` and `mpirun`, which print how they were called and exit with `code`.
+  void stand_in_for_runtime(int code);
+
   void write(const std::string& name, const std::string& text) const;
   [[nodiscard]] std::string read(const std::string& name) const;
   [[nodiscard]] bool has(const std::string& name) const;
@@ -43,6 +47,7 @@ class Workplace {
                           const std::map<std::string, std::string>& environment) const;
 
   std::filesystem::path folder_;
+  std::string program_;
 };
 
 /// Splits a command line at blanks; a part in single quotes stays whole.

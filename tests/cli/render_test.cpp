@@ -190,6 +190,7 @@ TEST(RunSetScreen, fits_80_and_100_columns_and_names_trivial_predictors) {
     const std::string screen = run_set_screen(set, width);
     EXPECT_LE(widest_line(screen), width);
     EXPECT_THAT(screen, AllOf(HasSubstr("−20.0 %"), HasSubstr("−11.1 %"), HasSubstr("trivial"),
+                              HasSubstr("norm. median  norm. worst"),
                               HasSubstr("2 of 2 medians lie inside")));
   }
   EXPECT_THAT(run_set_markdown(set),

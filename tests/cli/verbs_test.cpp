@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
 #include "core/json.hpp"
 #include "planted_files.hpp"
@@ -188,40 +187,37 @@ TEST_F(Verbs, list_knows_every_kind) {
   EXPECT_THAT(run({"list", "clusters"}).out, AllOf(HasSubstr("tesla"), HasSubstr(".json")));
 }
 
-class RunVerb : public Verbs {
+class RunVerb : public testing::Test {
  protected:
   RunVerb() {
-    std::filesystem::create_directories(workplace_->path("bin"));
-    for (const std::string name : {"paceline-rt", "mpirun"}) {
-      workplace_->write("bin/" + name, "#!/bin/sh\necho " + name + " \"$@\"\nexit 7\n");
-      ::chmod(workplace_->path("bin/" + name).c_str(), 0755);
-    }
+    workplace_.write("two.json", planted_experiment());
+    workplace_.stand_in_for_runtime(7);
   }
-  static std::map<std::string, std::string> path() {
-    return {{"PATH", workplace_->path("bin").string() + ":/usr/bin:/bin"}};
+  [[nodiscard]] Ran run(const std::vector<std::string>& words) const {
+    return workplace_.run(words, {{"PATH", workplace_.path("bin").string() + ":/usr/bin:/bin"}});
   }
+  Workplace workplace_;
 };
 
 TEST_F(RunVerb, becomes_the_runtime_through_mpirun_and_passes_options_on) {
-  const Ran ran =
-      run({"run", "experiment.json", "--ranks", "2", "--json", "m.json", "--x=y"}, path());
+  const Ran ran = run({"run", "two.json", "--ranks", "2", "--json", "m.json", "--x=y"});
   EXPECT_EQ(ran.code, 7);  // the program's own
   EXPECT_THAT(ran.out, StartsWith("mpirun -n 2 "));
-  EXPECT_THAT(ran.out, HasSubstr("paceline-rt train experiment.json --json m.json --x=y\n"));
+  EXPECT_THAT(ran.out, HasSubstr("paceline-rt train two.json --json m.json --x=y\n"));
 }
 
 TEST_F(RunVerb, one_rank_needs_no_mpirun) {
-  workplace_->write("one.json", R"({"schema": "paceline/experiment/1", "model": "vit_digits",
+  workplace_.write("one.json", R"({"schema": "paceline/experiment/1", "model": "vit_digits",
                                     "training": {"micro_batch": 2}})");
-  EXPECT_THAT(run({"run", "one.json"}, path()).out, HasSubstr("train one.json\n"));
-  EXPECT_THAT(run({"run", "one.json"}, path()).out, Not(HasSubstr("mpirun")));
+  EXPECT_THAT(run({"run", "one.json"}).out, HasSubstr("train one.json\n"));
+  EXPECT_THAT(run({"run", "one.json"}).out, Not(HasSubstr("mpirun")));
 }
 
 TEST_F(RunVerb, ranks_must_agree_with_the_experiment) {
-  const Ran ran = run({"run", "experiment.json", "--ranks=3"}, path());
+  const Ran ran = run({"run", "two.json", "--ranks=3"});
   EXPECT_EQ(ran.code, 2);
   EXPECT_EQ(ran.err,
-            "experiment.json#/parallel/world_size: got 2 but --ranks is 3 (both must be the "
+            "two.json#/parallel/world_size: got 2 but --ranks is 3 (both must be the "
             "same)\n");
 }
 

@@ -63,7 +63,7 @@ case $name in
     finish 25
     kill -KILL "$process" 2>/dev/null
     [ "$code" -ne 0 ] || fail "exit code 0"
-    grep -Eq 'rank 1 is furthest behind, in step [0-9]+, operation [a-z]' "$work/stderr" || fail "rank 1 and its operation not named"
+    grep -Eq 'rank 1 is furthest behind, stopped .SIGSTOP. in step [0-9]+, operation [a-z]' "$work/stderr" || fail "rank 1 and its operation not named"
     ;;
   throws)
     # Rank 1 gets a folder without images and throws after the ranks have met.

@@ -40,8 +40,8 @@ int make_profile(const Arguments& arguments, const Console& console) {
   }
   target->write(cluster, console);
   if (!target->is_standard_output()) {
-    console.print(fmt::format("\nWrote {}. Use it: --set cluster={}\n", *arguments.value("out"),
-                              *arguments.value("out")));
+    const std::string name = arguments.value("out").value_or("");
+    console.print(fmt::format("\nWrote {}. Use it: --set cluster={}\n", name, name));
   }
   return 0;
 }

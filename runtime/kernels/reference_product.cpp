@@ -1,14 +1,14 @@
 #include "runtime/kernels/reference_product.hpp"
 
-#include <Eigen/Core>
-
 #include "core/random.hpp"
+#include "models/program.hpp"
+#include "runtime/kernels/matmul.hpp"
 #include "runtime/measure/clock.hpp"
 
 namespace paceline::runtime {
 namespace {
 
-constexpr int side = 256;
+constexpr std::int64_t side = 256;
 constexpr std::size_t values = std::size_t{side} * side;
 
 }  // namespace
@@ -20,17 +20,19 @@ ReferenceProduct::ReferenceProduct() : a_(values), b_(values), c_(values) {
 }
 
 std::int64_t ReferenceProduct::run(int repeats) {
-  const Eigen::Map<const Eigen::MatrixXf> a(a_.data(), side, side);
-  const Eigen::Map<const Eigen::MatrixXf> b(b_.data(), side, side);
-  Eigen::Map<Eigen::MatrixXf> c(c_.data(), side, side);
+  multiply();
   const std::int64_t begin = now_ns();
-  for (int repeat = 0; repeat < repeats; ++repeat) c.noalias() = a * b;
+  for (int repeat = 0; repeat < repeats; ++repeat) multiply();
   return now_ns() - begin;
 }
 
-core::Flops ReferenceProduct::flops() {
-  return core::Flops(2 * std::int64_t{side} * side * side);
+void ReferenceProduct::multiply() {
+  models::WorkCount ignored;
+  kernels::matmul<float>({.m = side, .n = side, .k = side}, a_, b_, {}, c_,
+                         kernels::Write::overwrite, ignored);
 }
+
+core::Flops ReferenceProduct::flops() { return core::Flops(2 * side * side * side); }
 
 double ReferenceProduct::gflop_per_s(int repeats, std::int64_t nanoseconds) {
   return static_cast<double>(flops().value()) * repeats / static_cast<double>(nanoseconds);

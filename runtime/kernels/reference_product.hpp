@@ -13,13 +13,16 @@ namespace paceline::runtime {
 class ReferenceProduct {
  public:
   ReferenceProduct();
-  /// Multiplies `repeats` times; nanoseconds of all together.
+  /// Multiplies once, so that the operands are back in the caches that a step has used, then
+  /// `repeats` times; nanoseconds of the latter together.
   std::int64_t run(int repeats);
   [[nodiscard]] static core::Flops flops();
   /// GFLOP/s of `repeats` products in `nanoseconds`.
   [[nodiscard]] static double gflop_per_s(int repeats, std::int64_t nanoseconds);
 
  private:
+  void multiply();
+
   std::vector<float> a_, b_, c_;
 };
 

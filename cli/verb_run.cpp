@@ -74,6 +74,14 @@ std::optional<std::int64_t> take_ranks(std::vector<std::string>& words) {
   return ranks;
 }
 
+/// Open MPI refuses root unless these are set; who runs this program as root has decided already.
+void allow_root_in_open_mpi() {
+  if (::geteuid() != 0) return;
+  for (const char* name : {"OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"}) {
+    ::setenv(name, "1", 1);  // NOLINT(concurrency-mt-unsafe): one thread, about to be replaced
+  }
+}
+
 [[noreturn]] void replace_process(std::vector<std::string> words) {
   std::vector<char*> pointers;
   pointers.reserve(words.size() + 1);
@@ -100,7 +108,10 @@ int run(const Arguments& arguments, const Console& console) {
   }
   const std::string runtime = find_runtime();
   std::vector<std::string> words;
-  if (world > 1) words = {"mpirun", "-n", std::to_string(world)};
+  if (world > 1) {
+    words = {"mpirun", "--oversubscribe", "-n", std::to_string(world)};
+    allow_root_in_open_mpi();
+  }
   words.insert(words.end(), {runtime, "train", path});
   words.insert(words.end(), rest.begin(), rest.end());
   console.out.flush();

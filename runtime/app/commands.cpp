@@ -1,5 +1,6 @@
 #include "runtime/app/commands.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <boost/program_options.hpp>
@@ -7,8 +8,6 @@
 #include <fstream>
 #include <iostream>
 #include <optional>
-
-#include <fmt/format.h>
 
 #include "core/error.hpp"
 #include "core/file.hpp"
@@ -26,7 +25,8 @@ namespace {
 
 namespace po = boost::program_options;
 
-constexpr const char* help_text = R"(paceline-rt: train a Vision Transformer for real, and measure it
+constexpr const char* help_text =
+    R"(paceline-rt: train a Vision Transformer for real, and measure it
 
   paceline-rt doctor                       what this machine and this build can do
   paceline-rt calibrate --out FILE         measure this machine for predictions (about 50 s)
@@ -71,7 +71,8 @@ void check_writable(const std::optional<std::string>& path) {
   if (!path) return;
   const auto folder = std::filesystem::absolute(*path).parent_path();
   if (!std::filesystem::is_directory(folder) || ::access(folder.c_str(), W_OK) != 0) {
-    throw core::UsageError(*path + ": its folder does not exist or is not writable (make it first)");
+    throw core::UsageError(*path +
+                           ": its folder does not exist or is not writable (make it first)");
   }
 }
 
@@ -127,11 +128,11 @@ int calibrate_command(const std::vector<std::string>& arguments) {
   if (communicator->rank() != 0) return 0;
   core::write_file_atomically(*out, core::measurements_text(measurements));
   for (const core::MeasuredLevel& level : measurements.levels) {
-    std::cout << fmt::format("{} active rank{}: reference product {:.1f} GFLOP/s ({:.1f}–{:.1f}), "
-                             "{} kernels\n",
-                             level.active_ranks, level.active_ranks == 1 ? "" : "s",
-                             level.reference_gflop_per_s, level.reference_p10, level.reference_p90,
-                             level.kernels.size());
+    std::cout << fmt::format(
+        "{} active rank{}: reference product {:.1f} GFLOP/s ({:.1f}–{:.1f}), "
+        "{} kernels\n",
+        level.active_ranks, level.active_ranks == 1 ? "" : "s", level.reference_gflop_per_s,
+        level.reference_p10, level.reference_p90, level.kernels.size());
   }
   std::cout << "wrote " << *out << "; next: paceline make-profile " << *out << "\n";
   return 0;
@@ -141,18 +142,18 @@ void print_summary(const core::Report& report) {
   const core::StepTime& step = *report.step_time_us;
   std::cout << fmt::format("{}: {} rank{}, {} images a step\n", report.model, report.world_size,
                            report.world_size == 1 ? "" : "s", report.global_batch);
-  std::cout << fmt::format("step {:.2f} ms (p10 {:.2f}, p90 {:.2f}, {} steps), {:.0f} images/s, "
-                           "{:.1f} GFLOP/s of the model\n",
-                           step.median * 1e-3, step.p10 * 1e-3, step.p90 * 1e-3,
-                           step.samples->size(), *report.images_per_s,
-                           *report.model_flop_rate_gflop_per_s);
+  std::cout << fmt::format(
+      "step {:.2f} ms (p10 {:.2f}, p90 {:.2f}, {} steps), {:.0f} images/s, "
+      "{:.1f} GFLOP/s of the model\n",
+      step.median * 1e-3, step.p10 * 1e-3, step.p90 * 1e-3, step.samples->size(),
+      *report.images_per_s, *report.model_flop_rate_gflop_per_s);
   if (!report.training) return;
   const core::TrainingResult& learnt = *report.training;
-  std::cout << fmt::format("{} epochs in {:.1f} s: loss {:.3f}, held-out accuracy {:.1f} % of {} "
-                           "images, training accuracy {:.1f} %\n",
-                           learnt.epochs, learnt.wall_time_s, learnt.loss_by_epoch.back(),
-                           learnt.held_out_accuracy * 100, learnt.held_out_samples,
-                           learnt.train_accuracy * 100);
+  std::cout << fmt::format(
+      "{} epochs in {:.1f} s: loss {:.3f}, held-out accuracy {:.1f} % of {} "
+      "images, training accuracy {:.1f} %\n",
+      learnt.epochs, learnt.wall_time_s, learnt.loss_by_epoch.back(),
+      learnt.held_out_accuracy * 100, learnt.held_out_samples, learnt.train_accuracy * 100);
 }
 
 int train_command(const std::vector<std::string>& arguments) {
@@ -162,8 +163,8 @@ int train_command(const std::vector<std::string>& arguments) {
       "data", po::value<std::string>(), "folder with images, instead of the experiment's")(
       "threads", po::value<int>()->default_value(1), "threads of every rank")(
       "expected-step-us", po::value<double>()->default_value(0),
-      "a step that takes 20 times as long ends the run")(
-      "predicted", po::value<std::string>(), "take the expected step from this report");
+      "a step that takes 20 times as long ends the run")("predicted", po::value<std::string>(),
+                                                         "take the expected step from this report");
   po::positional_options_description positional;
   positional.add("experiment", 1);
   const Parsed parsed = parse(arguments, options, positional, "paceline-rt train EXPERIMENT");

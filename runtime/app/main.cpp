@@ -18,7 +18,8 @@ int main(int argc, char** argv) {
       if (runtime::launched_rank() == 0) std::cerr << "paceline-rt: " + text + "\n";
       return;
     }
-    std::cerr << "paceline-rt: rank " + std::to_string(runtime::launched_rank()) + ": " + text + "\n";
+    std::cerr << "paceline-rt: rank " + std::to_string(runtime::launched_rank()) + ": " + text +
+                     "\n";
   };
   try {
     return runtime::run_command(std::vector<std::string>(argv + 1, argv + argc));

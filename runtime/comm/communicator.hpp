@@ -39,8 +39,9 @@ class Communicator {
   [[nodiscard]] virtual std::string broadcast(const std::string& text) = 0;
 };
 
-/// The communicator of this process: of all ranks that a launcher (mpirun, srun) started, or of one.
-/// Throws `core::UsageError` if a launcher started several and the build has no library for them.
+/// The communicator of this process: of all ranks that a launcher (mpirun, srun) started, or of
+/// one. Throws `core::UsageError` if a launcher started several and the build has no library for
+/// them.
 [[nodiscard]] std::unique_ptr<Communicator> make_communicator();
 /// True once `make_communicator` has joined several ranks.
 [[nodiscard]] bool ranks_have_met();

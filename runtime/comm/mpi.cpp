@@ -37,10 +37,10 @@ class MpiCommunicator final : public Communicator {
     check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
     check(MPI_Comm_size(MPI_COMM_WORLD, &size_), "MPI_Comm_size");
     if (size_ != launched_ranks()) {
-      throw core::RunError("the launcher started " + std::to_string(launched_ranks()) +
-                           " ranks, MPI sees " + std::to_string(size_) +
-                           " (use the mpirun of the MPI that this program was built with: " +
-                           mpi_library() + ")");
+      throw core::RunError(
+          "the launcher started " + std::to_string(launched_ranks()) + " ranks, MPI sees " +
+          std::to_string(size_) +
+          " (use the mpirun of the MPI that this program was built with: " + mpi_library() + ")");
     }
   }
   MpiCommunicator(const MpiCommunicator&) = delete;

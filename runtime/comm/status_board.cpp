@@ -19,7 +19,6 @@
 namespace paceline::runtime {
 namespace {
 
-
 core::RunError failed(const std::string& what) {
   return core::RunError(what + ": " + std::strerror(errno) + " (check that /dev/shm is writable)");
 }
@@ -149,8 +148,8 @@ void Watchdog::report_and_exit(const std::string& reason) const {
 int Watchdog::furthest_behind() const {
   const auto progress = [this](int rank) {
     const StatusBoard::Entry& entry = board_.entry(rank);
-    return std::tuple(!board_.stopped(rank), entry.finished.load(), entry.step.load(), entry.operation.load(),
-                      -board_.idle_seconds(rank));
+    return std::tuple(!board_.stopped(rank), entry.finished.load(), entry.step.load(),
+                      entry.operation.load(), -board_.idle_seconds(rank));
   };
   int behind = 0;
   for (int rank = 1; rank < board_.ranks(); ++rank) {
@@ -171,8 +170,8 @@ void Watchdog::watch() {
       if (board_.died(rank)) {
         report_and_exit("rank " + std::to_string(rank) + " died " + doing(rank));
       }
-      stuck = stuck || (board_.entry(rank).finished == 0 &&
-                        board_.idle_seconds(rank) > deadline_seconds_);
+      stuck = stuck ||
+              (board_.entry(rank).finished == 0 && board_.idle_seconds(rank) > deadline_seconds_);
     }
     if (told_to_stop) report_and_exit("told to stop (SIGTERM), was " + doing(board_.rank()));
     if (stuck && board_.entry(board_.rank()).finished == 0) {

@@ -9,7 +9,8 @@ namespace paceline::runtime {
 
 /// A fixed fp32 product, 256 × 256 × 256, that brackets every timed CPU step with the same threads.
 /// Two idle cores of one machine give step times that differ by 11 to 73 % between identical
-/// processes, but only by 2 to 11 % after division by this product's time (DESIGN, section 7).
+/// processes, but only by 2 to 11 % after division by this product's time (docs/formulas.md,
+/// "Normalised time").
 class ReferenceProduct {
  public:
   ReferenceProduct();

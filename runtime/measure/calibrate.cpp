@@ -102,8 +102,7 @@ class PointRunner {
   [[nodiscard]] const std::vector<double>& issue_us() const { return issue_us_; }
 
   /// Files each time as it would be at `reference_gflop_per_s`; the first, cold step apart.
-  void file(double reference_gflop_per_s,
-            std::map<KernelKey, std::vector<double>>& samples) const {
+  void file(double reference_gflop_per_s, std::map<KernelKey, std::vector<double>>& samples) const {
     for (std::size_t step = 1; step < times_.size(); ++step) {
       const double factor = references_[step] / reference_gflop_per_s;
       for (std::size_t i = 0; i < keys_.size(); ++i) {
@@ -246,8 +245,8 @@ class WalkingBuffer {
   std::size_t offset_ = 0;
 };
 
-constexpr std::array exchange_sizes_bytes{64,        1024,    4096,    16384,   65536,
-                                          262144,    1048576, 4194304, 8388608};
+constexpr std::array exchange_sizes_bytes{64,     1024,    4096,    16384,  65536,
+                                          262144, 1048576, 4194304, 8388608};
 
 /// Median over repeats of `measure()` in microseconds, then the slowest rank's; collective.
 template <class Measure>
@@ -352,8 +351,8 @@ core::Measurements calibrate(Communicator& communicator, const CalibrationSettin
   const double kernel_share = communicator.size() == 1 ? 0.95 : 0.8;
   const double per_level = settings.seconds * kernel_share / static_cast<double>(sizes.size());
   for (const int active_ranks : sizes) {
-    say("kernels, " + std::to_string(active_ranks) + " of " +
-        std::to_string(communicator.size()) + " ranks at work");
+    say("kernels, " + std::to_string(active_ranks) + " of " + std::to_string(communicator.size()) +
+        " ranks at work");
     add_level(communicator, active_ranks, per_level, measurements);
   }
   if (communicator.size() > 1) {

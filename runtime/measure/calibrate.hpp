@@ -17,9 +17,9 @@ struct CalibrationSettings {
 };
 
 /// Measures what predictions need on this host: every kernel in its place in one-block training
-/// steps of many widths, token counts and batches, while 1, 2, 4, … and all ranks compute; exchanges
-/// between neighbours, reductions and whole collectives by size. Collective: every rank calls it;
-/// rank 0 gets the result, the others an empty one.
+/// steps of many widths, token counts and batches, while 1, 2, 4, … and all ranks compute;
+/// exchanges between neighbours, reductions and whole collectives by size. Collective: every rank
+/// calls it; rank 0 gets the result, the others an empty one.
 [[nodiscard]] core::Measurements calibrate(Communicator& communicator,
                                            const CalibrationSettings& settings);
 

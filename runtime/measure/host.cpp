@@ -77,8 +77,8 @@ std::int64_t usable_cores() {
 
 core::Bytes usable_memory() {
   core::Bytes memory = kib_of("/proc/meminfo", "MemTotal");
-  for (const char* path : {"/sys/fs/cgroup/memory.max",
-                           "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+  for (const char* path :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
     const std::string limit = first_line(path);
     if (limit.empty() || limit == "max") continue;
     memory = std::min(memory, core::Bytes(std::stoll(limit)));

@@ -33,8 +33,8 @@ std::vector<std::size_t> collectives_of(const models::Program& program) {
 /// collective and when it had ended everywhere.
 struct WorldTimes {
   bool shared_clock = true;
-  std::vector<double> step_us;                            // slowest rank
-  std::map<std::size_t, std::vector<double>> joined_us;   // by operation, then step
+  std::vector<double> step_us;                           // slowest rank
+  std::map<std::size_t, std::vector<double>> joined_us;  // by operation, then step
   std::map<std::size_t, std::vector<double>> ended_us;
 };
 
@@ -56,7 +56,8 @@ WorldTimes exchange_times(const TimedRun& run, const std::vector<std::size_t>& c
 
   WorldTimes world;
   const auto ids = communicator.gather(boot_id());
-  const bool one_host = std::all_of(ids.begin(), ids.end(), [&](const auto& id) { return id == ids[0]; });
+  const bool one_host =
+      std::all_of(ids.begin(), ids.end(), [&](const auto& id) { return id == ids[0]; });
   world.shared_clock = communicator.broadcast(one_host ? "one" : "several") == "one";
   std::size_t next = 0;
   for (std::size_t step = 0; step < run.steps.size(); ++step) {
@@ -71,11 +72,16 @@ WorldTimes exchange_times(const TimedRun& run, const std::vector<std::size_t>& c
 
 TimelinePhase phase_of(const Operation& operation) {
   switch (operation.phase) {
-    case Phase::data: return TimelinePhase::data_wait;
-    case Phase::forward: return TimelinePhase::forward;
-    case Phase::backward: return TimelinePhase::backward;
-    case Phase::communication: return TimelinePhase::exposed_communication;
-    case Phase::optimizer: return TimelinePhase::optimizer;
+    case Phase::data:
+      return TimelinePhase::data_wait;
+    case Phase::forward:
+      return TimelinePhase::forward;
+    case Phase::backward:
+      return TimelinePhase::backward;
+    case Phase::communication:
+      return TimelinePhase::exposed_communication;
+    case Phase::optimizer:
+      return TimelinePhase::optimizer;
   }
   return TimelinePhase::other;
 }
@@ -85,9 +91,9 @@ void add_step(const models::Program& program, const StepRecord& step, std::size_
   for (const TimelineEntry& entry : step.timeline) {
     const Operation& operation = program.operations[entry.operation];
     const double duration = us(entry.end_ns - entry.issued_ns);
-    const bool waits = entry.what == TimelineEntry::What::finish_wait ||
-                       (entry.what == TimelineEntry::What::operation &&
-                        operation.phase == Phase::communication);
+    const bool waits =
+        entry.what == TimelineEntry::What::finish_wait ||
+        (entry.what == TimelineEntry::What::operation && operation.phase == Phase::communication);
     double straggler = 0;
     if (waits && world.shared_clock) {
       const double last_joined = world.joined_us.at(entry.operation)[number];
@@ -249,10 +255,9 @@ core::Report part_of(const models::Experiment& experiment, const models::Program
   }
   part.ranks = {std::move(rank)};
   part.counted_work = {counted_in(run)};
-  part.reference_rate =
-      core::ReferenceRate{.gflop_per_s = core::median(run.reference_gflop_per_s),
-                          .p10 = core::quantile(run.reference_gflop_per_s, 0.1),
-                          .p90 = core::quantile(run.reference_gflop_per_s, 0.9)};
+  part.reference_rate = core::ReferenceRate{.gflop_per_s = core::median(run.reference_gflop_per_s),
+                                            .p10 = core::quantile(run.reference_gflop_per_s, 0.1),
+                                            .p90 = core::quantile(run.reference_gflop_per_s, 0.9)};
   return part;
 }
 
@@ -268,8 +273,7 @@ core::Report measured_report(const models::Experiment& experiment, const models:
   if (texts.empty()) return {};
   double rate_sum = 0;
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    const core::Report part =
-        core::read_report_text(texts[rank], "rank " + std::to_string(rank));
+    const core::Report part = core::read_report_text(texts[rank], "rank " + std::to_string(rank));
     rate_sum += part.reference_rate->gflop_per_s;
     if (rank == 0) continue;
     report.ranks.push_back(part.ranks.front());

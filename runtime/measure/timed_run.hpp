@@ -33,8 +33,7 @@ inline constexpr double deadline_factor = 20.0;
 /// Rank 0: the measured report of all ranks' runs, provenance and memory apart. Others: empty.
 /// Collective: every rank calls it.
 [[nodiscard]] core::Report measured_report(const models::Experiment& experiment,
-                                           const models::Program& program,
-                                           const TimedRun& run, Communicator& communicator,
-                                           core::RankReport this_rank);
+                                           const models::Program& program, const TimedRun& run,
+                                           Communicator& communicator, core::RankReport this_rank);
 
 }  // namespace paceline::runtime

@@ -26,14 +26,12 @@ class SyntheticSource final : public BatchSource {
     }
   }
 
-  void load(std::int64_t first, std::span<float> images,
-            std::span<std::int32_t> labels) override {
+  void load(std::int64_t first, std::span<float> images, std::span<std::int32_t> labels) override {
     for (std::size_t i = 0; i < labels.size(); ++i) {
       const std::size_t index = (static_cast<std::size_t>(first) + i) % pool_images;
       labels[i] = labels_[index];
       std::copy_n(pixels_.begin() + static_cast<std::ptrdiff_t>(index * image_values_),
-                  image_values_,
-                  images.begin() + static_cast<std::ptrdiff_t>(i * image_values_));
+                  image_values_, images.begin() + static_cast<std::ptrdiff_t>(i * image_values_));
     }
   }
   [[nodiscard]] std::int64_t samples() const override { return pool_images; }
@@ -84,8 +82,8 @@ class ImageSource final : public BatchSource {
     for (const auto& path : train ? folder.train_files : folder.test_files) {
       records_ += core::read_file(path, SIZE_MAX);
     }
-    const auto values = static_cast<std::size_t>(folder.channels * folder.image_size *
-                                                 folder.image_size);
+    const auto values =
+        static_cast<std::size_t>(folder.channels * folder.image_size * folder.image_size);
     record_bytes_ = static_cast<std::size_t>(folder.label_bytes) + values;
     if (records_.size() != record_bytes_ * static_cast<std::size_t>(samples)) {
       throw core::ConfigError(folder.name, "", "files changed while they were read");
@@ -100,8 +98,7 @@ class ImageSource final : public BatchSource {
     }
   }
 
-  void load(std::int64_t first, std::span<float> images,
-            std::span<std::int32_t> labels) override {
+  void load(std::int64_t first, std::span<float> images, std::span<std::int32_t> labels) override {
     const auto plane = static_cast<std::size_t>(folder_.image_size * folder_.image_size);
     for (std::size_t i = 0; i < labels.size(); ++i) {
       const std::int64_t position = first + static_cast<std::int64_t>(i);
@@ -125,8 +122,8 @@ class ImageSource final : public BatchSource {
  private:
   void check_labels() const {
     for (std::size_t at = 0; at < records_.size(); at += record_bytes_) {
-      const auto label = static_cast<unsigned char>(
-          records_[at + static_cast<std::size_t>(folder_.label_offset)]);
+      const auto label =
+          static_cast<unsigned char>(records_[at + static_cast<std::size_t>(folder_.label_offset)]);
       if (label < folder_.classes) continue;
       throw core::ConfigError(folder_.name, "",
                               "image " + std::to_string(at / record_bytes_) + " has label " +

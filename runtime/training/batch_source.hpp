@@ -39,23 +39,23 @@ struct ImageFolder {
   std::int64_t classes = 0;
   std::int64_t image_size = 0;
   std::int64_t channels = 0;
-  std::int64_t label_bytes = 1;   // before each image
-  std::int64_t label_offset = 0;  // of the byte that is used
+  std::int64_t label_bytes = 1;                  // before each image
+  std::int64_t label_offset = 0;                 // of the byte that is used
   std::vector<double> mean, standard_deviation;  // by channel, of pixels in 0…1
   std::vector<std::filesystem::path> train_files, test_files;
   std::int64_t train_samples = 0;
   std::int64_t test_samples = 0;
 };
 
-/// Reads dataset.json; without one, recognises the files of CIFAR-10 and CIFAR-100 (binary version).
-/// Throws `core::ConfigError` with every fault, sizes of the files included.
+/// Reads dataset.json; without one, recognises the files of CIFAR-10 and CIFAR-100 (binary
+/// version). Throws `core::ConfigError` with every fault, sizes of the files included.
 [[nodiscard]] ImageFolder read_image_folder(const std::filesystem::path& folder);
 
 /// Throws `core::ConfigError` if the images do not suit the model.
 void check_suits(const ImageFolder& folder, const models::VitArchitecture& model);
 
-/// The training split, shuffled anew each epoch: every `samples()` consecutive images of the stream,
-/// counted from its start, hold each image once. The test split is in file order.
+/// The training split, shuffled anew each epoch: every `samples()` consecutive images of the
+/// stream, counted from its start, hold each image once. The test split is in file order.
 [[nodiscard]] std::unique_ptr<BatchSource> make_image_source(const ImageFolder& folder,
                                                              ImageFolder::Split split,
                                                              std::uint64_t seed);

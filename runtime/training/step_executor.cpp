@@ -36,8 +36,7 @@ void StepExecutor::run_step(std::int64_t step, StepRecord& record) {
       enqueue(index, record);
       continue;
     }
-    for (const models::OperationId wanted :
-         program_.dependencies_of(models::OperationId(index))) {
+    for (const models::OperationId wanted : program_.dependencies_of(models::OperationId(index))) {
       finish_pending_until(wanted, record);
     }
     const std::int64_t begin = now_ns();
@@ -77,8 +76,7 @@ void StepExecutor::execute(std::size_t index, std::int64_t step, StepRecord& rec
 void StepExecutor::load_batch(const Operation& operation, std::int64_t step, StepRecord& record) {
   const std::span<float> images = storage_.values(operation.outputs[0]);
   const std::span<std::int32_t> labels = storage_.integers(operation.outputs[1]);
-  const std::int64_t micro_steps_before =
-      step * program_.accumulation_steps + operation.micro_step;
+  const std::int64_t micro_steps_before = step * program_.accumulation_steps + operation.micro_step;
   source_.load(micro_steps_before * images_per_micro_step_ + first_image_of_rank_, images, labels);
   models::WorkCount& count = record.counted[operation.kind];
   ++count.calls;

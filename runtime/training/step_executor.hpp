@@ -74,8 +74,8 @@ class StepExecutor {
   StatusBoard* board_;
   std::int64_t first_image_of_rank_;
   std::int64_t images_per_micro_step_;
-  std::deque<std::size_t> pending_;     // collectives of the communication stream, in order
-  std::optional<RingAllReduce> ring_;   // of the first of them
+  std::deque<std::size_t> pending_;    // collectives of the communication stream, in order
+  std::optional<RingAllReduce> ring_;  // of the first of them
 };
 
 }  // namespace paceline::runtime

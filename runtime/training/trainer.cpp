@@ -26,9 +26,8 @@ using models::Program;
 
 /// Throws if ranks were started with different experiments, programs or libraries.
 void check_ranks_agree(Communicator& communicator, const Experiment& experiment) {
-  const std::string mine =
-      "experiment " + experiment.hash() + ", paceline " PACELINE_VERSION ", " +
-      communicator.library();
+  const std::string mine = "experiment " + experiment.hash() + ", paceline " PACELINE_VERSION ", " +
+                           communicator.library();
   const auto all = communicator.gather(mine);
   std::string verdict;
   for (std::size_t rank = 1; rank < all.size(); ++rank) {
@@ -138,8 +137,8 @@ class Training {
     const std::int64_t started = now_ns();
     const models::Run timed = timed_part();
     if (settings_.progress) settings_.progress("timed steps", 0);
-    const TimedRun run = run_timed(executor, communicator_, watchdog_.get(), timed, 0,
-                                   settings_.expected_step_s);
+    const TimedRun run =
+        run_timed(executor, communicator_, watchdog_.get(), timed, 0, settings_.expected_step_s);
     core::RankReport mine = rank_report(before);
     std::optional<core::TrainingResult> learnt;
     if (folder_) learnt = train_on(executor, storage, timed, run, started);
@@ -201,9 +200,8 @@ class Training {
     models::Run timed = experiment_.run;
     if (!folder_) return timed;
     timed.warmup_steps = std::clamp<std::int64_t>(timed.warmup_steps, 1, training_steps());
-    timed.steps =
-        std::clamp<std::int64_t>(timed.steps, 1, std::max<std::int64_t>(
-                                                     1, training_steps() - timed.warmup_steps));
+    timed.steps = std::clamp<std::int64_t>(
+        timed.steps, 1, std::max<std::int64_t>(1, training_steps() - timed.warmup_steps));
     return timed;
   }
 
@@ -259,10 +257,9 @@ class Training {
 
   /// Mean over steps of the loss over the global batch; the value of rank 0 is the world's.
   double mean_loss(const std::vector<double>& losses) {
-    const double mine = losses.empty()
-                            ? 0.0
-                            : std::accumulate(losses.begin(), losses.end(), 0.0) /
-                                  static_cast<double>(losses.size());
+    const double mine = losses.empty() ? 0.0
+                                       : std::accumulate(losses.begin(), losses.end(), 0.0) /
+                                             static_cast<double>(losses.size());
     double sum = 0;
     for (const auto& part : gather_numbers(communicator_, {mine})) sum += part.front();
     return sum;

@@ -202,7 +202,7 @@ class RunVerb : public testing::Test {
 TEST_F(RunVerb, becomes_the_runtime_through_mpirun_and_passes_options_on) {
   const Ran ran = run({"run", "two.json", "--ranks", "2", "--json", "m.json", "--x=y"});
   EXPECT_EQ(ran.code, 7);  // the program's own
-  EXPECT_THAT(ran.out, StartsWith("mpirun -n 2 "));
+  EXPECT_THAT(ran.out, StartsWith("mpirun --oversubscribe -n 2 "));
   EXPECT_THAT(ran.out, HasSubstr("paceline-rt train two.json --json m.json --x=y\n"));
 }
 

@@ -51,7 +51,7 @@ TEST(Report, leaves_out_what_is_not_known) {
   }
 }
 
-// DESIGN: these keys are stable and outside checks read them.
+// These keys are stable and outside checks read them.
 TEST(Report, has_the_stable_keys_with_every_phase_and_category) {
   const Json json = Json::parse(report_text(test::full_report()));
   EXPECT_EQ(json["schema"], "paceline/report/1");

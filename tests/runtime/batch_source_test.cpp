@@ -18,9 +18,9 @@ using testing::HasSubstr;
 class ImageFolderTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::temp_directory_path() /
-              ("paceline-images-" + std::to_string(::getpid()) + "-" +
-               testing::UnitTest::GetInstance()->current_test_info()->name());
+    folder_ =
+        fs::temp_directory_path() / ("paceline-images-" + std::to_string(::getpid()) + "-" +
+                                     testing::UnitTest::GetInstance()->current_test_info()->name());
     fs::create_directories(folder_);
   }
   void TearDown() override { fs::remove_all(folder_); }
@@ -31,14 +31,17 @@ class ImageFolderTest : public testing::Test {
       for (int byte = 0; byte < 5; ++byte) file.put(static_cast<char>(i));
     }
   }
-  void write_description(const std::string& text) { std::ofstream(folder_ / "dataset.json") << text; }
+  void write_description(const std::string& text) {
+    std::ofstream(folder_ / "dataset.json") << text;
+  }
   void write_good_folder() {
     write_images("train.bin", 7);
     write_images("test.bin", 3);
     write_description(good_description);
   }
 
-  static constexpr const char* good_description = R"({"schema": "paceline/dataset/1", "name": "seven",
+  static constexpr const char* good_description =
+      R"({"schema": "paceline/dataset/1", "name": "seven",
     "classes": 7, "image_size": 2, "channels": 1, "format": "cifar10_binary",
     "train": {"file": "train.bin", "samples": 7}, "test": {"file": "test.bin", "samples": 3},
     "mean": [0.0], "std": [1.0]})";
@@ -47,8 +50,7 @@ class ImageFolderTest : public testing::Test {
 
 TEST_F(ImageFolderTest, every_epoch_holds_each_image_once_whatever_the_batch) {
   write_good_folder();
-  const auto source =
-      make_image_source(read_image_folder(folder_), ImageFolder::Split::train, 1);
+  const auto source = make_image_source(read_image_folder(folder_), ImageFolder::Split::train, 1);
   std::vector<float> pixels(3 * 4);
   std::vector<std::int32_t> labels(3);
   std::vector<std::int32_t> stream;
@@ -143,9 +145,14 @@ TEST_F(ImageFolderTest, all_faults_of_the_description_are_listed) {
 }
 
 TEST(CheckSuits, images_that_do_not_suit_the_model_are_refused_key_by_key) {
-  const ImageFolder folder{
-      .name = "digits", .classes = 10, .image_size = 32, .channels = 3, .mean = {},
-      .standard_deviation = {}, .train_files = {}, .test_files = {}};
+  const ImageFolder folder{.name = "digits",
+                           .classes = 10,
+                           .image_size = 32,
+                           .channels = 3,
+                           .mean = {},
+                           .standard_deviation = {},
+                           .train_files = {},
+                           .test_files = {}};
   models::VitArchitecture model{.id = "m", .image_size = 224, .classes = 5};
   try {
     check_suits(folder, model);

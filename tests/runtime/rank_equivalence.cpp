@@ -70,8 +70,7 @@ Outcome run(const models::Experiment& experiment, int rank, Communicator& commun
     throw core::RunError("the work counted on rank " + std::to_string(rank) +
                          " is not the Program's");
   }
-  outcome.collectives =
-      static_cast<std::size_t>(expected[core::OperationKind::all_reduce].calls);
+  outcome.collectives = static_cast<std::size_t>(expected[core::OperationKind::all_reduce].calls);
   return outcome;
 }
 
@@ -115,8 +114,7 @@ bool same_as_one_rank(Communicator& communicator, const models::Experiment& many
   bool good = judge(communicator, "gradients",
                     relative_difference(mine.gradients, reference.gradients), rounding);
   good = judge(communicator, "parameters after two steps",
-               relative_difference(mine.parameters, reference.parameters),
-               rounding_after_adamw) &&
+               relative_difference(mine.parameters, reference.parameters), rounding_after_adamw) &&
          good;
   return judge(communicator, "loss", std::abs(loss / reference.loss - 1.0), rounding) && good;
 }
@@ -200,7 +198,8 @@ bool swapped_collectives_are_caught(Communicator& communicator) {
     if (communicator.rank() == 0) std::cout << error.what() << "\n";
   }
   try {
-    static_cast<void>(work_of(programs[static_cast<std::size_t>(communicator.rank())], communicator));
+    static_cast<void>(
+        work_of(programs[static_cast<std::size_t>(communicator.rank())], communicator));
   } catch (const core::RunError& error) {
     std::cout << "rank " << communicator.rank() << ": " << error.what() << std::endl;
     std::_Exit(1);  // as paceline-rt ends: the launcher then ends the other rank

@@ -125,7 +125,7 @@ template <class T>
 }
 
 template <class T>
-[[nodiscard]] ValueType<std::map<std::string, T>> dictionary(ValueType<T> item) {
+[[nodiscard]] ValueType<std::map<std::string, T>> dictionary(const ValueType<T>& item) {
   return {[item](const Json& json, const Cursor& cursor, std::map<std::string, T>& values) {
             if (!detail::expect(json.is_object(), json, cursor, "an object")) return;
             values.clear();
@@ -143,7 +143,7 @@ template <class T>
 
 /// A value for each enumerator, written as an object with all of its words as keys.
 template <class Enum, class T>
-[[nodiscard]] ValueType<PerEnum<Enum, T>> per_word(ValueType<T> item) {
+[[nodiscard]] ValueType<PerEnum<Enum, T>> per_word(const ValueType<T>& item) {
   return {[item](const Json& json, const Cursor& cursor, PerEnum<Enum, T>& values) {
             if (!detail::expect(json.is_object(), json, cursor, "an object")) return;
             std::vector<std::string> words(Spelling<Enum>::words.begin(),
@@ -207,7 +207,7 @@ class FieldTable {
     return push(std::move(field));
   }
   /// A required key whose value spreads over several members.
-  FieldTable& whole(std::string key, ValueType<T> type, std::string doc) {
+  FieldTable& whole(std::string key, const ValueType<T>& type, std::string doc) {
     return push({std::move(key), std::move(doc), true, type.read, type.write, type.schema});
   }
   /// A key that other tools use for something that stands elsewhere here; `advice` gets the value

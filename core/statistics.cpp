@@ -9,7 +9,7 @@
 namespace paceline::core {
 
 double quantile(std::vector<double> values, double q) {
-  if (values.empty() || !(q >= 0.0 && q <= 1.0)) {
+  if (values.empty() || q < 0.0 || q > 1.0 || std::isnan(q)) {
     throw InvariantError("quantile of no values, or outside 0 … 1");
   }
   std::sort(values.begin(), values.end());

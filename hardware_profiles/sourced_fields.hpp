@@ -12,9 +12,9 @@
 namespace paceline::hardware_profiles {
 
 template <class T>
-[[nodiscard]] core::ValueType<Sourced<T>> sourced(core::ValueType<T> value) {
+[[nodiscard]] core::ValueType<Sourced<T>> sourced(const core::ValueType<T>& value) {
   auto table = std::make_shared<core::FieldTable<Sourced<T>>>();
-  table->required("value", &Sourced<T>::value, std::move(value), "the value");
+  table->required("value", &Sourced<T>::value, value, "the value");
   table->required("source", &Sourced<T>::source, core::text(), "an id in `sources`");
   return {[table](const core::Json& json, const core::Cursor& cursor, Sourced<T>& object) {
             table->read(json, cursor, object);

@@ -133,6 +133,7 @@ void pass_communicate(Draft& draft) {
     return position;
   };
   std::vector<std::size_t> positions;
+  positions.reserve(draft.buckets.size());
   for (std::size_t number = 0; number < draft.buckets.size(); ++number) {
     positions.push_back(completed_at(number));
   }

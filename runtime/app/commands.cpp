@@ -81,6 +81,10 @@ std::optional<std::string> text_of(const po::variables_map& values, const char* 
   return values[name].as<std::string>();
 }
 
+std::string required_text(const po::variables_map& values, const char* name) {
+  return values[name].as<std::string>();  // program_options has refused its absence
+}
+
 int checked_threads(int threads) {
   if (threads < 1 || threads > 1024) {
     throw core::UsageError("--threads: got " + std::to_string(threads) + " (must be 1 to 1024)");
@@ -114,9 +118,9 @@ int calibrate_command(const std::vector<std::string>& arguments) {
       "threads", po::value<int>()->default_value(1), "threads of every rank");
   const Parsed parsed = parse(arguments, options, {}, "paceline-rt calibrate --out FILE");
   if (parsed.asked_for_help) return 0;
-  const auto out = text_of(parsed.values, "out");
+  const std::string out = required_text(parsed.values, "out");
   const double seconds = parsed.values["seconds"].as<double>();
-  if (!(seconds >= 1.0 && seconds <= 3600.0)) {
+  if (seconds < 1.0 || seconds > 3600.0 || std::isnan(seconds)) {
     throw core::UsageError("--seconds: got " + std::to_string(seconds) + " (must be 1 to 3600)");
   }
   const int threads = checked_threads(parsed.values["threads"].as<int>());
@@ -126,7 +130,7 @@ int calibrate_command(const std::vector<std::string>& arguments) {
   if (communicator->rank() == 0) settings.progress = say;
   const core::Measurements measurements = calibrate(*communicator, settings);
   if (communicator->rank() != 0) return 0;
-  core::write_file_atomically(*out, core::measurements_text(measurements));
+  core::write_file_atomically(out, core::measurements_text(measurements));
   for (const core::MeasuredLevel& level : measurements.levels) {
     std::cout << fmt::format(
         "{} active rank{}: reference product {:.1f} GFLOP/s ({:.1f}–{:.1f}), "
@@ -134,19 +138,22 @@ int calibrate_command(const std::vector<std::string>& arguments) {
         level.active_ranks, level.active_ranks == 1 ? "" : "s", level.reference_gflop_per_s,
         level.reference_p10, level.reference_p90, level.kernels.size());
   }
-  std::cout << "wrote " << *out << "; next: paceline make-profile " << *out << "\n";
+  std::cout << "wrote " << out << "; next: paceline make-profile " << out << "\n";
   return 0;
 }
 
 void print_summary(const core::Report& report) {
-  const core::StepTime& step = *report.step_time_us;
+  const auto& step = report.step_time_us;
+  if (!step || !step->samples || !report.images_per_s || !report.model_flop_rate_gflop_per_s) {
+    throw core::InvariantError("a measured report without its headline");
+  }
   std::cout << fmt::format("{}: {} rank{}, {} images a step\n", report.model, report.world_size,
                            report.world_size == 1 ? "" : "s", report.global_batch);
-  std::cout << fmt::format(
-      "step {:.2f} ms (p10 {:.2f}, p90 {:.2f}, {} steps), {:.0f} images/s, "
-      "{:.1f} GFLOP/s of the model\n",
-      step.median * 1e-3, step.p10 * 1e-3, step.p90 * 1e-3, step.samples->size(),
-      *report.images_per_s, *report.model_flop_rate_gflop_per_s);
+  std::cout << fmt::format("step {:.2f} ms (p10 {:.2f}, p90 {:.2f}, {} steps), ",
+                           step->median * 1e-3, step->p10 * 1e-3, step->p90 * 1e-3,
+                           step->samples->size());
+  std::cout << fmt::format("{:.0f} images/s, {:.1f} GFLOP/s of the model\n", *report.images_per_s,
+                           *report.model_flop_rate_gflop_per_s);
   if (!report.training) return;
   const core::TrainingResult& learnt = *report.training;
   std::cout << fmt::format(
@@ -170,7 +177,7 @@ int train_command(const std::vector<std::string>& arguments) {
   const Parsed parsed = parse(arguments, options, positional, "paceline-rt train EXPERIMENT");
   if (parsed.asked_for_help) return 0;
   TrainSettings settings;
-  settings.experiment = models::read_experiment(*text_of(parsed.values, "experiment"));
+  settings.experiment = models::read_experiment(required_text(parsed.values, "experiment"));
   settings.threads_per_rank = checked_threads(parsed.values["threads"].as<int>());
   settings.expected_step_s = parsed.values["expected-step-us"].as<double>() * 1e-6;
   if (const auto path = text_of(parsed.values, "predicted")) {

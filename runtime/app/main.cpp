@@ -9,7 +9,8 @@
 
 /// Exit codes: 0 done, 1 ran and failed, 2 bad usage or input.
 int main(int argc, char** argv) {
-  using namespace paceline;
+  namespace core = paceline::core;
+  namespace runtime = paceline::runtime;
   int code = 0;
   // Until ranks have met, all of them see the same input and one speaks for them.
   const auto fail = [&](const std::string& text, int exit_code) {

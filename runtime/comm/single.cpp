@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 
@@ -33,7 +34,15 @@ namespace {
 int first_set(std::initializer_list<const char*> names, int otherwise) {
   for (const char* name : names) {
     const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets it
-    if (value != nullptr) return std::atoi(value);
+    if (value == nullptr) continue;
+    int number = otherwise;
+    const auto end = value + std::strlen(value);
+    const auto [last, error] = std::from_chars(value, end, number);
+    if (error != std::errc() || last != end) {
+      throw core::UsageError(std::string(name) + " is \"" + value +
+                             "\" (a launcher sets it to a whole number)");
+    }
+    return number;
   }
   return otherwise;
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <set>
 
 #include "core/error.hpp"
@@ -91,6 +92,7 @@ class PointRunner {
     last_step_ns_ = static_cast<double>(record_.end_ns - record_.start_ns);
     references_.push_back(ReferenceProduct::gflop_per_s(2 * repeats, before + after));
     std::vector<double> times;
+    times.reserve(record_.timeline.size());
     for (const TimelineEntry& entry : record_.timeline) {
       times.push_back(static_cast<double>(entry.end_ns - entry.begin_ns) * us_per_ns);
       issue_us_.push_back(static_cast<double>(entry.begin_ns - entry.issued_ns) * us_per_ns);
@@ -315,8 +317,8 @@ void measure_reductions(Communicator& communicator, double seconds,
 void measure_collectives(Communicator& communicator, double seconds,
                          core::Measurements& measurements) {
   constexpr std::array sizes_bytes{65536, 1048576, 8388608};
-  std::vector<int> ranks;
-  for (int rank = 0; rank < communicator.size(); ++rank) ranks.push_back(rank);
+  std::vector<int> ranks(static_cast<std::size_t>(communicator.size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
   WalkingBuffer buffer;
   WalkingBuffer received;
   for (const int bytes : sizes_bytes) {

@@ -155,6 +155,7 @@ std::vector<core::OperationReport> operation_reports(const models::Program& prog
     }
   }
   std::vector<core::OperationReport> reports;
+  reports.reserve(program.operations.size());
   for (std::size_t i = 0; i < program.operations.size(); ++i) {
     const Operation& operation = program.operations[i];
     reports.push_back({.id = operation.name(),
@@ -274,13 +275,15 @@ core::Report measured_report(const models::Experiment& experiment, const models:
   double rate_sum = 0;
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
     const core::Report part = core::read_report_text(texts[rank], "rank " + std::to_string(rank));
-    rate_sum += part.reference_rate->gflop_per_s;
+    if (part.reference_rate) rate_sum += part.reference_rate->gflop_per_s;
     if (rank == 0) continue;
     report.ranks.push_back(part.ranks.front());
     report.counted_work.push_back(part.counted_work.front());
     report.identity.program_hashes.push_back(part.identity.program_hashes.front());
   }
-  report.reference_rate->gflop_per_s = rate_sum / static_cast<double>(texts.size());
+  if (report.reference_rate) {
+    report.reference_rate->gflop_per_s = rate_sum / static_cast<double>(texts.size());
+  }
   report.identity.version = PACELINE_VERSION;
   fill_headline(experiment, world, run, report);
   report.operations = operation_reports(program, run);

@@ -120,6 +120,7 @@ void StepExecutor::start_next(StepRecord& record) {
 }
 
 bool StepExecutor::poll_pending(StepRecord& record) {
+  if (!ring_) throw core::InvariantError("a collective is pending and none was started");
   if (!ring_->poll()) return false;
   const std::size_t index = pending_.front();
   record.left_ns[index] = now_ns();

@@ -22,7 +22,8 @@ void Storage<Scalar>::Free::operator()(std::byte* memory) const {
 
 template <class Scalar>
 Storage<Scalar>::Storage(const models::Program& program, FreshMemory fresh) {
-  constexpr std::size_t scale = sizeof(Scalar) / sizeof(float);
+  constexpr std::size_t scale =
+      sizeof(Scalar) / static_cast<std::size_t>(core::bytes_per_element(core::DataType::fp32));
   const models::MemoryPlan plan = models::plan_memory(program);
   const std::size_t bytes = static_cast<std::size_t>(plan.arena.value()) * scale;
   size_ = core::Bytes(static_cast<std::int64_t>(bytes));

@@ -43,6 +43,7 @@ void check_ranks_agree(Communicator& communicator, const Experiment& experiment)
 /// The Programs of all ranks, checked against each other.
 std::vector<Program> lower_all(const Experiment& experiment) {
   std::vector<Program> programs;
+  programs.reserve(static_cast<std::size_t>(experiment.parallel.world_size));
   for (int rank = 0; rank < static_cast<int>(experiment.parallel.world_size); ++rank) {
     programs.push_back(models::lower_training(experiment, rank));
   }
@@ -141,7 +142,7 @@ class Training {
         run_timed(executor, communicator_, watchdog_.get(), timed, 0, settings_.expected_step_s);
     core::RankReport mine = rank_report(before);
     std::optional<core::TrainingResult> learnt;
-    if (folder_) learnt = train_on(executor, storage, timed, run, started);
+    if (folder_) learnt = train_on(*folder_, executor, storage, timed, run, started);
     core::Report report =
         measured_report(experiment_, program_, run, communicator_, std::move(mine));
     if (learnt) report.training = *learnt;
@@ -158,9 +159,9 @@ class Training {
       source_ = make_synthetic_source(experiment_.model, seed);
       return;
     }
-    folder_ = read_image_folder(*dataset.path);
-    check_suits(*folder_, experiment_.model);
-    source_ = make_image_source(*folder_, ImageFolder::Split::train, seed);
+    const ImageFolder& folder = folder_.emplace(read_image_folder(*dataset.path));
+    check_suits(folder, experiment_.model);
+    source_ = make_image_source(folder, ImageFolder::Split::train, seed);
   }
 
   void open_board() {
@@ -190,8 +191,8 @@ class Training {
     return program_.global_batch / program_.accumulation_steps;
   }
   /// Steps of the whole training on images: every image once an epoch.
-  [[nodiscard]] std::int64_t training_steps() const {
-    const std::int64_t images = experiment_.training.epochs * folder_->train_samples;
+  [[nodiscard]] std::int64_t training_steps(const ImageFolder& folder) const {
+    const std::int64_t images = experiment_.training.epochs * folder.train_samples;
     return (images + program_.global_batch - 1) / program_.global_batch;
   }
 
@@ -199,9 +200,9 @@ class Training {
   [[nodiscard]] models::Run timed_part() const {
     models::Run timed = experiment_.run;
     if (!folder_) return timed;
-    timed.warmup_steps = std::clamp<std::int64_t>(timed.warmup_steps, 1, training_steps());
+    timed.warmup_steps = std::clamp<std::int64_t>(timed.warmup_steps, 1, training_steps(*folder_));
     timed.steps = std::clamp<std::int64_t>(
-        timed.steps, 1, std::max<std::int64_t>(1, training_steps() - timed.warmup_steps));
+        timed.steps, 1, std::max<std::int64_t>(1, training_steps(*folder_) - timed.warmup_steps));
     return timed;
   }
 
@@ -218,19 +219,20 @@ class Training {
     return report;
   }
 
-  core::TrainingResult train_on(StepExecutor& executor, const Storage<float>& storage,
-                                const models::Run& timed, const TimedRun& run,
-                                std::int64_t started) {
-    Evaluation evaluation(experiment_, *folder_);
+  core::TrainingResult train_on(const ImageFolder& folder, StepExecutor& executor,
+                                const Storage<float>& storage, const models::Run& timed,
+                                const TimedRun& run, std::int64_t started) {
+    Evaluation evaluation(experiment_, folder);
     core::TrainingResult result;
     result.epochs = experiment_.training.epochs;
     std::int64_t evaluation_ns = 0;
     std::vector<double> losses;
+    losses.reserve(run.steps.size());
     for (const StepRecord& record : run.steps) losses.push_back(record.loss);
     std::int64_t step = timed.warmup_steps + timed.steps;
     StepRecord record;
     for (std::int64_t epoch = 1; epoch <= result.epochs; ++epoch) {
-      const std::int64_t images = epoch * folder_->train_samples;
+      const std::int64_t images = epoch * folder.train_samples;
       const std::int64_t end = (images + program_.global_batch - 1) / program_.global_batch;
       for (; step < end; ++step) {
         executor.run_step(step, record);
@@ -251,7 +253,7 @@ class Training {
     result.held_out_accuracy = result.held_out_accuracy_by_epoch.back();
     result.train_accuracy =
         evaluation.accuracy(ImageFolder::Split::train, program_, storage, communicator_);
-    result.held_out_samples = folder_->test_samples;
+    result.held_out_samples = folder.test_samples;
     return result;
   }
 

@@ -137,6 +137,7 @@ struct LevelResult {
 
 LevelResult measure_level(int active_ranks, double seconds) {
   std::vector<std::unique_ptr<PointRunner>> runners;
+  runners.reserve(calibration_points.size());
   for (const CalibrationPoint& point : calibration_points) {
     runners.push_back(std::make_unique<PointRunner>(point));
   }

@@ -178,6 +178,7 @@ std::vector<core::CollectiveReport> collective_reports(const models::Program& pr
     const auto& shape = std::get<models::CollectiveShape>(operation.shape);
     const int ranks = static_cast<int>(program.at(shape.communicator).ranks.size());
     std::vector<double> durations;
+    durations.reserve(joined.size());
     for (std::size_t step = 0; step < joined.size(); ++step) {
       durations.push_back(world.ended_us.at(index)[step] - joined[step]);
     }

@@ -65,6 +65,8 @@ const core::FieldTable<VitArchitecture>& architecture_fields() {
     fields.defaulted("heads", &V::heads, width, "attention heads; divides width");
     fields.defaulted("mlp_hidden", &V::mlp_hidden, width, "hidden width of the MLP");
     fields.defaulted("classes", &V::classes, width, "outputs of the head");
+    fields.defaulted("class_token", &V::class_token, core::boolean(),
+                     "false: the head reads the mean of all tokens");
     fields.defaulted("gelu", &V::gelu, core::word<core::GeluForm>(), "exact (erf) or tanh");
     fields.defaulted("layer_norm_epsilon", &V::layer_norm_epsilon, core::number(core::positive),
                      "added to the variance");

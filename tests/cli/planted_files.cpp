@@ -77,7 +77,7 @@ std::string planted_measurements() {
 std::string planted_experiment() {
   return R"({
   "schema": "paceline/experiment/1",
-  "model": "vit_digits",
+  "model": "vit_digits", "framework": "paceline",
   "cluster": "this_machine.json",
   "training": {"micro_batch": 8},
   "parallel": {"world_size": 2}

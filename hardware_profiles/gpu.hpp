@@ -87,7 +87,7 @@ class GpuCatalog {
   [[nodiscard]] const std::vector<Gpu>& gpus() const { return gpus_; }
 
  private:
-  void read_ambiguous_names(const std::filesystem::path& path);
+  void add_ambiguous_names(const std::filesystem::path& path);
   [[nodiscard]] std::string several(std::string_view name,
                                     const std::vector<std::size_t>& ids) const;
 

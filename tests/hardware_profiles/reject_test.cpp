@@ -203,7 +203,8 @@ TEST(RejectCluster, absurd_counts) {
   EXPECT_THAT(faults_of(vectors(0, R"("fabric": {"kind": "none"})")),
               ElementsAre("c.json#/nodes/0/count: got 0 (must be >= 1)"));
   EXPECT_THAT(faults_of(vectors(2000000, R"("fabric": {"kind": "single_switch"})")),
-              ElementsAre("c.json#/nodes/0/count: got 2000000 (must be <= 1048576)"));
+              ElementsAre("c.json#/nodes/0/count: got 2000000 (must be <= 1048576: more nodes than "
+                          "any cluster has)"));
   // 1,048,576 nodes of 11 devices.
   EXPECT_THAT(faults_of(vectors(1048576, R"("fabric": {"kind": "single_switch"})")),
               ElementsAre("c.json#/nodes: hold 11534336 devices (at most 1048576)"));

@@ -59,8 +59,9 @@ const FieldTable<CpuDevice>& cpu_device_fields() {
                     "adding a received slice: microseconds a call");
     fields.required("reduction_us_per_byte", &D::reduction_us_per_byte, time,
                     "adding a received slice: microseconds a byte");
-    fields.required("levels", &D::levels, core::list(core::record(level_fields()), 1, 65536),
-                    "by number of ranks that compute at the same time, rising");
+    fields.required("levels", &D::levels, core::list(core::record(level_fields()), 0, 65536),
+                    "by number of ranks that compute at the same time, rising; none before "
+                    "calibration");
     fields.check([](const D& device, const Cursor& cursor) {
       for (std::size_t i = 1; i < device.levels.size(); ++i) {
         const int before = device.levels[i - 1].active_ranks;
@@ -83,11 +84,11 @@ const FieldTable<NodeGroup>& group_fields() {
     using G = NodeGroup;
     FieldTable<G> fields;
     fields.optional("node", &G::node, core::text(), "a node file; or write the node here");
-    fields.defaulted("count", &G::count,
-                     core::integer<std::int64_t>({.min = 1,
-                                                  .max = most_devices,
-                                                  .limit = "more nodes than any cluster has"}),
-                     "equal nodes");
+    fields.defaulted(
+        "count", &G::count,
+        core::integer<std::int64_t>(
+            {.min = 1, .max = most_devices, .limit = "more nodes than any cluster has"}),
+        "equal nodes");
     fields.optional("gpus", &G::gpus, core::list(core::text(), 1, 4096),
                     "cards for the empty slots of each node, in order");
     fields.optional("name", &G::name, core::text(), "of a node written here");

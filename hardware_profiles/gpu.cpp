@@ -245,16 +245,22 @@ std::string GpuCatalog::several(std::string_view name, const std::vector<std::si
 GpuCatalog::Match GpuCatalog::find(std::string_view name) const {
   const auto found = by_name_.find(plain_name(name));
   if (found != by_name_.end() && found->second.size() == 1) {
-    return {&gpus_[found->second.front()], {}};
+    return {&gpus_[found->second.front()], {}, {}};
   }
-  if (found != by_name_.end()) return {nullptr, several(name, found->second)};
+  if (found != by_name_.end()) {
+    Match match{nullptr, several(name, found->second), {}};
+    for (const std::size_t i : found->second) match.candidates.push_back(&gpus_[i]);
+    return match;
+  }
   std::vector<std::string> names;
   names.reserve(by_name_.size());
   for (const auto& [known, ids] : by_name_) names.push_back(known);
   const std::string near = core::nearest(plain_name(name), names);
-  return {nullptr, "no GPU is called \"" + std::string(name) + "\"" +
-                       (near.empty() ? "" : "; did you mean \"" + near + "\"?") +
-                       " (`paceline list gpus` prints all)"};
+  return {nullptr,
+          "no GPU is called \"" + std::string(name) + "\"" +
+              (near.empty() ? "" : "; did you mean \"" + near + "\"?") +
+              " (`paceline list gpus` prints all)",
+          {}};
 }
 
 Gpu find_gpu(std::string_view name, std::string_view profiles) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -80,6 +81,8 @@ class GpuCatalog {
   struct Match {
     const Gpu* gpu = nullptr;  // lives as long as the catalog
     std::string problem;       // why there is none
+    /// Those that the name may mean, if it fits several.
+    std::vector<const Gpu*> candidates{};
   };
   /// By id, alias or the name that nvidia-smi prints. A name that fits several cards matches none:
   /// the problem names them and what differs.

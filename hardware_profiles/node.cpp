@@ -127,9 +127,7 @@ core::ValueType<std::vector<ExchangePoint>> exchanges_value() {
         value = core::Bytes(*read);
       }
     };
-    bytes.schema = [] {
-      return Json{{"type", "integer"}, {"minimum", 1}, {"maximum", INT64_MAX}};
-    };
+    bytes.schema = [] { return Json{{"type", "integer"}, {"minimum", 1}, {"maximum", INT64_MAX}}; };
     fields.required("bytes", &ExchangePoint::bytes, bytes, "that each end sends and receives");
     fields.required("time_us", &ExchangePoint::time_us,
                     core::number({.min = 0, .min_excluded = true, .max = longest_us}),

@@ -171,12 +171,14 @@ TEST_F(Verbs, check_names_the_kind_of_each_file) {
 }
 
 TEST_F(Verbs, check_prints_every_schema) {
-  for (const std::string kind :
-       {"experiment", "report", "measurements", "cluster", "gpu", "node", "zoo"}) {
+  for (const std::string kind : {"experiment", "cluster", "node", "gpu", "ambiguous_names", "zoo",
+                                 "report", "measurements"}) {
     const Ran ran = run({"check", "--schema", kind});
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(parsed(ran.out)["properties"]["schema"]["const"], "paceline/" + kind + "/1");
   }
+  const Ran ran = run({"check", "--schema", "trace"});  // has the keys of PyTorch's profiler
+  EXPECT_EQ(parsed(ran.out)["properties"]["schemaVersion"]["const"], 1);
 }
 
 TEST_F(Verbs, list_knows_every_kind) {

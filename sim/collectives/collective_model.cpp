@@ -195,8 +195,10 @@ double CollectiveModel::rate_of(CollectiveKind kind, Algorithm algorithm, Protoc
   switch (algorithm) {
     case Algorithm::tree: {
       // `link` counts data, NCCL's constants the traffic of a bus, which is twice as much.
+      // In one node NCCL plans no more for the tree than for the ring.
+      const double planned = nodes == 1 ? std::min(2 * link, rates_.ring.rate.value()) : 2 * link;
       double bus =
-          std::min(2 * link * nccl::tree_efficiency,
+          std::min(planned * nccl::tree_efficiency,
                    channels_ * giga * nccl::entry(nccl::tree_channel_gb_per_s, generation, nodes));
       if (protocol == Protocol::ll) bus = std::min(bus * nccl::tree_ll_efficiency, ll_most);
       if (protocol == Protocol::ll128) {

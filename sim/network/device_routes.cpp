@@ -231,6 +231,18 @@ void DeviceRoutes::add_latencies(Way& way) const {
 bool DeviceRoutes::gpu_direct(int rank, VertexId nic) const {
   if (cluster_.slots[static_cast<std::size_t>(rank)].gpu.empty()) return false;
   if (!cluster_.peer_to_peer_over_pcie(rank)) return false;
+  const VertexId device = vertex_of(rank);
+  const int node = node_of(device);
+  const std::size_t base = first_vertex_[static_cast<std::size_t>(node)];
+  const LocalPath& path = local_path(node, device.index() - base, nic.index() - base, Over::pcie);
+  const auto first = static_cast<DirectedLink>(2 * first_link_[static_cast<std::size_t>(node)]);
+  for (const DirectedLink link : path.links) {
+    const Link& crossed = cluster_.links[(first + link) / 2];
+    if (cluster_.vertices[crossed.a.index()].kind == "cpu" ||
+        cluster_.vertices[crossed.b.index()].kind == "cpu") {
+      return false;
+    }
+  }
   const auto& ports = outside_[nic.index()];
   return std::none_of(ports.begin(), ports.end(), [&](const Neighbour& port) {
     return cluster_.links[port.link / 2].kind == "ethernet";

@@ -36,8 +36,9 @@ struct Way {
 
 /// Ways between ranks over the cluster graph, as a communication library uses it: NVLink before
 /// PCI Express before host memory; data never passes through a third GPU; between nodes through the
-/// NICs, straight from GPU memory if the GPUs may read each other over PCI Express and the network
-/// is none of TCP sockets, else through host memory. Inside a node the way with the fewest links,
+/// NICs, straight from GPU memory if GPU and NIC are joined below the CPU (NCCL_NET_GDR_LEVEL, by
+/// default PXB), the GPUs may read each other over PCI Express and the network is none of TCP
+/// sockets; else through host memory. Inside a node the way with the fewest links,
 /// ties by the lowest link id. Between nodes the fewest fabric links; ways of equal length (several
 /// spines) are taken in turn, by `lane`.
 ///

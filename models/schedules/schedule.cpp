@@ -59,16 +59,17 @@ class Builder {
     step.receive_elements = range.size();
     step.received = how;
   }
-  /// Both ends of one transfer, each a step of its own.
-  void pass(int from, int to, Range range, Received how, int lane = 0) {
+  /// Both ends of one transfer, each a step of its own. Returns the index of the sender's.
+  int pass(int from, int to, Range range, Received how, int lane = 0) {
     ScheduleStep out;
     set_send(out, to, range);
     out.lane = lane;
-    add(from, out);
+    const int index = add(from, out);
     ScheduleStep in;
     set_receive(in, from, range, how);
     in.lane = lane;
     add(to, in);
+    return index;
   }
   /// `steps_count` steps of a ring over `members`: in step s, place p passes slice p + first − s.
   void turn_ring(const std::vector<int>& members, Range range, int first, Received how);
@@ -121,13 +122,18 @@ void Builder::ring() {
   }
 }
 
-/// Chunks take turns on two lanes: one comes in while the one before goes out.
+/// Chunks take turns on two lanes: one comes in while the one before goes out. A chunk goes out
+/// after the one before.
 void Builder::chain_broadcast() {
+  std::vector<int> last_out(static_cast<std::size_t>(size_), ScheduleStep::at_once);
   for (int chunk = 0; chunk < options_.chunks; ++chunk) {
     const Range range = slice_of(whole_, chunk, options_.chunks);
     for (int place = 0; place + 1 < size_; ++place) {
       const int from = (options_.root + place) % size_;
-      pass(from, (from + 1) % size_, range, Received::copied, chunk % 2);
+      const int out = pass(from, (from + 1) % size_, range, Received::copied, chunk % 2);
+      int& before = last_out[static_cast<std::size_t>(from)];
+      steps(from)[static_cast<std::size_t>(out)].after = before;
+      before = out;
     }
   }
 }

@@ -28,7 +28,11 @@ class FlowNetwork {
     std::uint32_t owner = 0;
     std::uint32_t item = 0;
   };
-  enum class Notice : std::uint8_t { arrival, end_and_arrival };
+  enum class Notice : std::uint8_t {
+    arrival,          // of the last byte
+    end_and_arrival,  // also when it has left
+    end               // only then: the way's latency is the owner's affair
+  };
 
   /// The top byte of an event's kind says that it is for the network.
   static constexpr std::uint32_t event_tag = 0x40000000;
@@ -80,6 +84,13 @@ class FlowNetwork {
   [[nodiscard]] static std::uint32_t kind(What what, std::uint32_t generation) {
     return event_tag | static_cast<std::uint32_t>(what) << 24 | (generation & 0xffffff);
   }
+  void release(Flow flow) {
+    State& state = flows_[flow];
+    bytes_arrived_ += state.bytes;
+    state.stage = Stage::free;
+    ++state.generation;
+    free_.push_back(flow);
+  }
   void make_room(WayId way);
   void plan_end(Flow flow);
   void settle_rates();
@@ -119,18 +130,19 @@ void FlowNetwork::handle(const Event& event, Arrived&& arrived, Ended&& ended) {
     settle_soon();
     if (what == What::end) {
       const Token token = state.token;
-      const bool tell = state.notice == Notice::end_and_arrival;
-      engine_.schedule(latency_[state.way], EventPhase::completion, flow,
-                       kind(What::arrival, state.generation));
-      if (tell) ended(token);
+      const Notice notice = state.notice;
+      if (notice == Notice::end) {
+        release(flow);
+      } else {
+        engine_.schedule(latency_[state.way], EventPhase::completion, flow,
+                         kind(What::arrival, state.generation));
+      }
+      if (notice != Notice::arrival) ended(token);
       return;
     }
   }
   const Token token = state.token;
-  bytes_arrived_ += state.bytes;
-  state.stage = Stage::free;
-  ++state.generation;
-  free_.push_back(flow);
+  release(flow);
   arrived(token);
 }
 

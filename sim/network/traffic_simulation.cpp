@@ -475,12 +475,6 @@ void Simulation::try_end(std::uint32_t index, std::uint32_t lane_index) {
 
 void Simulation::on_arrived(FlowNetwork::Token token) {
   Run& run = *runs_[token.owner];
-  if (run.steady != nullptr) {
-    if (--run.edges_left == 0) {
-      engine_.schedule(run.steady->latency, EventPhase::completion, token.owner, collective_end);
-    }
-    return;
-  }
   const CompiledSchedule::Step& sent = run.schedule->steps[token.item];
   Run::Lane& sender = run.lanes[sent.lane];
   const std::uint32_t peer = sent.peer;
@@ -496,7 +490,12 @@ void Simulation::on_arrived(FlowNetwork::Token token) {
 
 void Simulation::on_ended(FlowNetwork::Token token) {
   Run& run = *runs_[token.owner];
-  if (run.steady != nullptr) return;
+  if (run.steady != nullptr) {
+    if (--run.edges_left == 0) {
+      engine_.schedule(run.steady->latency, EventPhase::completion, token.owner, collective_end);
+    }
+    return;
+  }
   const std::uint32_t lane = run.schedule->steps[token.item].lane;
   if (run.lanes[lane].current != token.item || !run.lanes[lane].started) return;
   run.lanes[lane].sending = false;
@@ -512,7 +511,7 @@ void Simulation::begin_steady(std::uint32_t index) {
   }
   for (std::size_t edge = 0; edge < run.steady->edges.size(); ++edge) {
     flows_.start(run.steady->edges[edge].way, core::Bytes(run.steady->edges[edge].bytes),
-                 {index, static_cast<std::uint32_t>(edge)}, FlowNetwork::Notice::arrival);
+                 {index, static_cast<std::uint32_t>(edge)}, FlowNetwork::Notice::end);
   }
 }
 

@@ -230,16 +230,43 @@ struct Spelling<MemoryCategory> {
                                     "communication", "workspace", "context"};
 };
 
-enum class CollectiveKind : std::uint8_t { all_reduce };
+enum class CollectiveKind : std::uint8_t {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  all_to_all,
+  broadcast,
+  point_to_point
+};
 template <>
 struct Spelling<CollectiveKind> {
-  static constexpr std::array words{"all_reduce"};
+  static constexpr std::array words{"all_reduce", "reduce_scatter", "all_gather",
+                                    "all_to_all", "broadcast",      "point_to_point"};
 };
 
-enum class CollectiveAlgorithm : std::uint8_t { ring };
+/// `nvls` and `nvls_tree`: reduction and multicast in the NVSwitch, the second between nodes too.
+enum class CollectiveAlgorithm : std::uint8_t {
+  ring,
+  tree,
+  recursive_halving_doubling,
+  pairwise,
+  hierarchical,
+  nvls,
+  nvls_tree
+};
 template <>
 struct Spelling<CollectiveAlgorithm> {
-  static constexpr std::array words{"ring"};
+  static constexpr std::array words{"ring",     "tree",         "recursive_halving_doubling",
+                                    "pairwise", "hierarchical", "nvls",
+                                    "nvls_tree"};
+};
+
+/// How NCCL moves data: flags beside every word (LL), one in 128 bytes (LL128), or none and a
+/// fence (Simple).
+enum class CollectiveProtocol : std::uint8_t { ll, ll128, simple };
+template <>
+struct Spelling<CollectiveProtocol> {
+  static constexpr std::array words{"ll", "ll128", "simple"};
 };
 
 enum class ReportKind : std::uint8_t { predicted, measured };

@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <boost/program_options.hpp>
-#include <cmath>
-#include <fstream>
 #include <iostream>
 #include <optional>
 
@@ -15,6 +12,8 @@
 #include "core/measurements.hpp"
 #include "core/report.hpp"
 #include "models/experiment.hpp"
+#include "runtime/app/bench.hpp"
+#include "runtime/app/command_options.hpp"
 #include "runtime/kernels/reference_product.hpp"
 #include "runtime/measure/calibrate.hpp"
 #include "runtime/measure/host.hpp"
@@ -30,6 +29,7 @@ constexpr const char* help_text =
 
   paceline-rt doctor                       what this machine and this build can do
   paceline-rt calibrate --out FILE         measure this machine for predictions (about 50 s)
+  paceline-rt bench WHAT                   gemm, attention, memory or collectives on their own
   paceline-rt train EXPERIMENT             train, measure each operation, write a report
 
 Several ranks: mpirun -n 2 paceline-rt calibrate …, mpirun -n 2 paceline-rt train …
@@ -40,56 +40,14 @@ Example:
   paceline-rt train experiments/digits.json --json measured.json
 )";
 
-struct Parsed {
-  po::variables_map values;
-  bool asked_for_help = false;
-};
-
-Parsed parse(const std::vector<std::string>& arguments, const po::options_description& options,
-             const po::positional_options_description& positional, const std::string& usage) {
-  po::options_description all = options;
-  all.add_options()("help,h", "print this");
-  Parsed parsed;
-  po::store(po::command_line_parser(arguments).options(all).positional(positional).run(),
-            parsed.values);
-  if (parsed.values.count("help") > 0) {
-    std::cout << "usage: " << usage << "\n" << options;
-    parsed.asked_for_help = true;
-    return parsed;
-  }
-  po::notify(parsed.values);
-  return parsed;
-}
-
 /// Says what is going on, on a terminal only.
 void say(const std::string& text) {
   if (::isatty(STDERR_FILENO) != 0) std::cerr << text << "\n";
 }
 
-/// Fails before anything runs if a result could not be written.
-void check_writable(const std::optional<std::string>& path) {
-  if (!path) return;
-  const auto folder = std::filesystem::absolute(*path).parent_path();
-  if (!std::filesystem::is_directory(folder) || ::access(folder.c_str(), W_OK) != 0) {
-    throw core::UsageError(*path +
-                           ": its folder does not exist or is not writable (make it first)");
-  }
-}
-
-std::optional<std::string> text_of(const po::variables_map& values, const char* name) {
-  if (values.count(name) == 0) return std::nullopt;
-  return values[name].as<std::string>();
-}
-
-std::string required_text(const po::variables_map& values, const char* name) {
-  return values[name].as<std::string>();  // program_options has refused its absence
-}
-
-int checked_threads(int threads) {
-  if (threads < 1 || threads > 1024) {
-    throw core::UsageError("--threads: got " + std::to_string(threads) + " (must be 1 to 1024)");
-  }
-  return threads;
+int checked_threads(const ParsedOptions& parsed) {
+  require_between("threads", parsed.integer("threads"), 1, 1024);
+  return parsed.integer("threads");
 }
 
 int doctor(const std::vector<std::string>& arguments) {
@@ -116,14 +74,13 @@ int calibrate_command(const std::vector<std::string>& arguments) {
   options.add_options()("out", po::value<std::string>()->required(), "measurements file to write")(
       "seconds", po::value<double>()->default_value(50), "how long to measure, about")(
       "threads", po::value<int>()->default_value(1), "threads of every rank");
-  const Parsed parsed = parse(arguments, options, {}, "paceline-rt calibrate --out FILE");
+  const ParsedOptions parsed =
+      parse_options(arguments, options, {}, "paceline-rt calibrate --out FILE");
   if (parsed.asked_for_help) return 0;
-  const std::string out = required_text(parsed.values, "out");
-  const double seconds = parsed.values["seconds"].as<double>();
-  if (seconds < 1.0 || seconds > 3600.0 || std::isnan(seconds)) {
-    throw core::UsageError("--seconds: got " + std::to_string(seconds) + " (must be 1 to 3600)");
-  }
-  const int threads = checked_threads(parsed.values["threads"].as<int>());
+  const std::string out = parsed.required_text("out");
+  const double seconds = parsed.number("seconds");
+  require_between("seconds", seconds, 1, 3600);
+  const int threads = checked_threads(parsed);
   check_writable(out);
   const auto communicator = make_communicator();
   CalibrationSettings settings{.threads_per_rank = threads, .seconds = seconds, .progress = {}};
@@ -174,20 +131,21 @@ int train_command(const std::vector<std::string>& arguments) {
                                                          "take the expected step from this report");
   po::positional_options_description positional;
   positional.add("experiment", 1);
-  const Parsed parsed = parse(arguments, options, positional, "paceline-rt train EXPERIMENT");
+  const ParsedOptions parsed =
+      parse_options(arguments, options, positional, "paceline-rt train EXPERIMENT");
   if (parsed.asked_for_help) return 0;
   TrainSettings settings;
-  settings.experiment = models::read_experiment(required_text(parsed.values, "experiment"));
-  settings.threads_per_rank = checked_threads(parsed.values["threads"].as<int>());
-  settings.expected_step_s = parsed.values["expected-step-us"].as<double>() * 1e-6;
-  if (const auto path = text_of(parsed.values, "predicted")) {
+  settings.experiment = models::read_experiment(parsed.required_text("experiment"));
+  settings.threads_per_rank = checked_threads(parsed);
+  settings.expected_step_s = parsed.number("expected-step-us") * 1e-6;
+  if (const auto path = parsed.text("predicted")) {
     const core::Report predicted = core::read_report(*path);
     if (predicted.step_time_us) settings.expected_step_s = predicted.step_time_us->median * 1e-6;
   }
-  if (const auto data = text_of(parsed.values, "data")) {
+  if (const auto data = parsed.text("data")) {
     settings.experiment.training.dataset.path = *data;
   }
-  const auto json = text_of(parsed.values, "json");
+  const auto json = parsed.text("json");
   check_writable(json);
   const auto communicator = make_communicator();
   if (communicator->rank() == 0) {
@@ -210,6 +168,7 @@ int run_command(const std::vector<std::string>& arguments) {
                                       arguments.end());
   if (command == "doctor") return doctor(rest);
   if (command == "calibrate") return calibrate_command(rest);
+  if (command == "bench") return bench_command(rest);
   if (command == "train") return train_command(rest);
   if (command == "help" || command == "--help" || command == "-h") {
     std::cout << help_text;
@@ -219,7 +178,8 @@ int run_command(const std::vector<std::string>& arguments) {
     std::cout << "paceline-rt " PACELINE_VERSION "\n";
     return 0;
   }
-  const std::string near = core::nearest(command, {"doctor", "calibrate", "train", "help"});
+  const std::string near =
+      core::nearest(command, {"doctor", "calibrate", "bench", "train", "help"});
   throw core::UsageError("unknown command \"" + command + "\"" +
                          (near.empty() ? "" : ", did you mean \"" + near + "\"?") +
                          " (see paceline-rt help)");

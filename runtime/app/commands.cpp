@@ -11,9 +11,11 @@
 #include "core/json.hpp"
 #include "core/measurements.hpp"
 #include "core/report.hpp"
+#include "core/trace.hpp"
 #include "models/experiment.hpp"
 #include "runtime/app/bench.hpp"
 #include "runtime/app/command_options.hpp"
+#include "runtime/app/progress_bar.hpp"
 #include "runtime/kernels/reference_product.hpp"
 #include "runtime/measure/calibrate.hpp"
 #include "runtime/measure/host.hpp"
@@ -124,6 +126,8 @@ int train_command(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   options.add_options()("experiment", po::value<std::string>()->required(), "experiment file")(
       "json", po::value<std::string>(), "report file to write")(
+      "trace", po::value<std::string>(), "trace file to write, for Perfetto or chrome://tracing")(
+      "trace-steps", po::value<int>()->default_value(1), "steps in it")(
       "data", po::value<std::string>(), "folder with images, instead of the experiment's")(
       "threads", po::value<int>()->default_value(1), "threads of every rank")(
       "expected-step-us", po::value<double>()->default_value(0),
@@ -147,16 +151,24 @@ int train_command(const std::vector<std::string>& arguments) {
   }
   const auto json = parsed.text("json");
   check_writable(json);
+  const auto trace = parsed.text("trace");
+  check_writable(trace);
+  require_between("trace-steps", parsed.integer("trace-steps"), 1, 1000);
+  if (trace) settings.trace_steps = parsed.integer("trace-steps");
   const auto communicator = make_communicator();
-  if (communicator->rank() == 0) {
-    settings.progress = [](const std::string& what, double share) {
-      say(fmt::format("{:3.0f} %  {}", share * 100, what));
+  std::optional<ProgressBar> bar;
+  if (communicator->rank() == 0 && ::isatty(STDERR_FILENO) != 0) {
+    bar.emplace(std::cerr, "training", "steps");
+    settings.progress = [&](std::int64_t done, std::int64_t all) {
+      bar->show(static_cast<double>(done), static_cast<double>(all));
     };
   }
-  const core::Report report = train(*communicator, settings);
+  const TrainOutcome outcome = train(*communicator, settings);
   if (communicator->rank() != 0) return 0;
-  if (json) core::write_file_atomically(*json, core::report_text(report));
-  print_summary(report);
+  bar.reset();
+  if (json) core::write_file_atomically(*json, core::report_text(outcome.report));
+  if (trace && outcome.trace) core::write_file_atomically(*trace, core::trace_text(*outcome.trace));
+  print_summary(outcome.report);
   return 0;
 }
 

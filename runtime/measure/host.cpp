@@ -101,14 +101,21 @@ std::map<std::string, std::string> host_provenance() {
 
 std::string boot_id() { return first_line("/proc/sys/kernel/random/boot_id"); }
 
-core::Bytes peak_resident() { return kib_of("/proc/self/status", "VmHWM"); }
-core::Bytes resident() { return kib_of("/proc/self/status", "VmRSS"); }
+namespace {
+constexpr const char* own_status = "/proc/self/status";
+}
 
-bool reset_peak_resident() {
+ResidentRise::ResidentRise() {
   std::ofstream file("/proc/self/clear_refs");
   file << "5";
   file.flush();
-  return file.good();
+  resident_ = kib_of(own_status, "VmRSS");
+  file_pages_ = kib_of(own_status, "RssFile");
+}
+
+core::Bytes ResidentRise::so_far() const {
+  const core::Bytes more_code = kib_of(own_status, "RssFile") - file_pages_;
+  return std::max(core::Bytes{}, kib_of(own_status, "VmHWM") - resident_ - more_code);
 }
 
 }  // namespace paceline::runtime

@@ -5,7 +5,6 @@
 
 #include "core/statistics.hpp"
 #include "runtime/comm/numbers.hpp"
-#include "runtime/measure/host.hpp"
 
 namespace paceline::runtime {
 namespace {
@@ -34,8 +33,8 @@ bool ranks_share_a_host(Communicator& communicator) {
 
 }  // namespace
 
-TimedRun run_timed(StepExecutor& executor, Communicator& communicator, Watchdog* watchdog,
-                   const TimedRunSettings& settings) {
+TimedRun run_timed(StepExecutor& executor, Communicator& communicator, ReferenceProduct& reference,
+                   const ResidentRise& rise, const TimedRunSettings& settings) {
   const models::Run& run = settings.run;
   TimedRun result;
   std::vector<double> warm_up;
@@ -48,13 +47,13 @@ TimedRun run_timed(StepExecutor& executor, Communicator& communicator, Watchdog*
     if (i == 0) result.first_step_ns = record.end_ns - record.start_ns;
     if (settings.progress) settings.progress(step);
   }
+  result.resident_rise = rise.so_far();
   const double typical = core::median(warm_up);
-  if (watchdog != nullptr) {
+  if (settings.watchdog != nullptr) {
     const double expected = settings.expected_step_s > 0 ? settings.expected_step_s : typical;
-    watchdog->set_deadline(std::chrono::duration<double>(
+    settings.watchdog->set_deadline(std::chrono::duration<double>(
         std::max(least_deadline_seconds, deadline_factor * expected)));
   }
-  ReferenceProduct reference;
   const int repeats = reference_repeats(communicator, reference, typical);
   const bool one_host = ranks_share_a_host(communicator);
   const ClockEstimate clock_before = ping_pong(communicator);

@@ -9,6 +9,7 @@
 #include "runtime/comm/status_board.hpp"
 #include "runtime/kernels/reference_product.hpp"
 #include "runtime/measure/clock_alignment.hpp"
+#include "runtime/measure/host.hpp"
 #include "runtime/training/step_executor.hpp"
 
 namespace paceline::runtime {
@@ -20,9 +21,13 @@ struct TimedRun {
   /// GFLOP/s of the reference product around each step, this rank's.
   std::vector<double> reference_gflop_per_s;
   ClockAlignment clock;
+  /// After the warm-up, whose steps use all that later ones do. What is kept of each timed step
+  /// comes on top, and is the instrument's.
+  core::Bytes resident_rise;
 };
 
 struct TimedRunSettings {
+  Watchdog* watchdog = nullptr;
   models::Run run;
   std::int64_t first_step = 0;  // its number
   /// Of one step, for the deadline; 0: the warm-up's median.
@@ -35,7 +40,8 @@ struct TimedRunSettings {
 /// reference product takes 5 to 10 % of a step. After the warm-up the watchdog's deadline is
 /// `deadline_factor` × the expected step, and at least ten seconds.
 [[nodiscard]] TimedRun run_timed(StepExecutor& executor, Communicator& communicator,
-                                 Watchdog* watchdog, const TimedRunSettings& settings);
+                                 ReferenceProduct& reference, const ResidentRise& rise,
+                                 const TimedRunSettings& settings);
 
 inline constexpr double deadline_factor = 20.0;
 

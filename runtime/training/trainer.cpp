@@ -131,8 +131,10 @@ class Training {
   }
 
   TrainOutcome run() {
-    reset_peak_resident();
-    const core::Bytes before = resident();
+    // Its operands first, so that they are not taken for the step's memory. It does not run yet:
+    // the buffers that products need beside their operands are the step's.
+    ReferenceProduct reference;
+    const ResidentRise rise;
     Storage<float> storage(program_);
     fill_initial_weights(program_, static_cast<std::uint64_t>(experiment_.training.seed), storage);
     StepExecutor executor(program_, storage, communicator_, *source_, board_.get(),
@@ -142,12 +144,13 @@ class Training {
     const std::int64_t all_steps =
         folder_ ? training_steps(*folder_) : timed.warmup_steps + timed.steps;
     const TimedRunSettings timed_settings{
+        .watchdog = watchdog_.get(),
         .run = timed,
         .first_step = 0,
         .expected_step_s = settings_.expected_step_s,
         .progress = [&](std::int64_t step) { tell(step, all_steps); }};
-    const TimedRun run = run_timed(executor, communicator_, watchdog_.get(), timed_settings);
-    core::RankReport mine = rank_report(before);
+    const TimedRun run = run_timed(executor, communicator_, reference, rise, timed_settings);
+    core::RankReport mine = rank_report(run.resident_rise);
     std::optional<core::TrainingResult> learnt;
     if (folder_) learnt = train_on(*folder_, executor, storage, timed, run, started);
     const WorldTimes world = exchange_times(program_, run, communicator_);
@@ -222,15 +225,14 @@ class Training {
     return timed;
   }
 
-  core::RankReport rank_report(core::Bytes resident_before) const {
+  core::RankReport rank_report(core::Bytes resident_rise) const {
     core::RankReport report;
     report.rank = communicator_.rank();
     report.device = "cpu_rank";
     report.micro_batch = program_.micro_batch;
     report.peak_memory_total = plan_.arena;
     report.peak_memory = plan_.peak_by_category;
-    const core::Bytes peak = peak_resident();
-    report.resident_rise = peak > resident_before ? peak - resident_before : core::Bytes{};
+    report.resident_rise = resident_rise;
     report.not_counted = {"evaluation", "program and library code", "data set"};
     return report;
   }

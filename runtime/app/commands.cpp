@@ -18,6 +18,7 @@
 #include "runtime/app/progress_bar.hpp"
 #include "runtime/kernels/reference_product.hpp"
 #include "runtime/measure/calibrate.hpp"
+#include "runtime/measure/clock.hpp"
 #include "runtime/measure/host.hpp"
 #include "runtime/training/trainer.hpp"
 
@@ -41,11 +42,6 @@ Exit codes: 0 done, 1 ran and failed, 2 bad usage or input.
 Example:
   paceline-rt train experiments/digits.json --json measured.json
 )";
-
-/// Says what is going on, on a terminal only.
-void say(const std::string& text) {
-  if (::isatty(STDERR_FILENO) != 0) std::cerr << text << "\n";
-}
 
 int checked_threads(const ParsedOptions& parsed) {
   require_between("threads", parsed.integer("threads"), 1, 1024);
@@ -74,7 +70,7 @@ int doctor(const std::vector<std::string>& arguments) {
 int calibrate_command(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   options.add_options()("out", po::value<std::string>()->required(), "measurements file to write")(
-      "seconds", po::value<double>()->default_value(50), "how long to measure, about")(
+      "seconds", po::value<double>()->default_value(50), "how long it may take")(
       "threads", po::value<int>()->default_value(1), "threads of every rank");
   const ParsedOptions parsed =
       parse_options(arguments, options, {}, "paceline-rt calibrate --out FILE");
@@ -86,9 +82,18 @@ int calibrate_command(const std::vector<std::string>& arguments) {
   check_writable(out);
   const auto communicator = make_communicator();
   CalibrationSettings settings{.threads_per_rank = threads, .seconds = seconds, .progress = {}};
-  if (communicator->rank() == 0) settings.progress = say;
+  std::optional<ProgressBar> bar;
+  if (communicator->rank() == 0 && ::isatty(STDERR_FILENO) != 0) {
+    bar.emplace(std::cerr, "calibrating", "");
+    settings.progress = [&](const std::string& what, double share) {
+      bar->rename(what);
+      bar->show(share, 1.0);
+    };
+  }
+  const std::int64_t started_ns = now_ns();
   const core::Measurements measurements = calibrate(*communicator, settings);
   if (communicator->rank() != 0) return 0;
+  bar.reset();
   core::write_file_atomically(out, core::measurements_text(measurements));
   for (const core::MeasuredLevel& level : measurements.levels) {
     std::cout << fmt::format(
@@ -97,6 +102,14 @@ int calibrate_command(const std::vector<std::string>& arguments) {
         level.active_ranks, level.active_ranks == 1 ? "" : "s", level.reference_gflop_per_s,
         level.reference_p10, level.reference_p90, level.kernels.size());
   }
+  if (!measurements.exchanges.empty()) {
+    std::cout << fmt::format("{}: {} sizes of exchanges, {} of reductions, {} of all-reduces\n",
+                             measurements.transport, measurements.exchanges.size(),
+                             measurements.reductions.size(), measurements.collectives.size());
+  }
+  std::cout << fmt::format("host issue {:.2f} us an operation; {:.1f} s in all\n",
+                           measurements.host_issue_us,
+                           static_cast<double>(now_ns() - started_ns) * 1e-9);
   std::cout << "wrote " << out << "; next: paceline make-profile " << out << "\n";
   return 0;
 }

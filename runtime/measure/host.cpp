@@ -64,15 +64,25 @@ std::string wall_clock() {
 
 }  // namespace
 
-std::int64_t usable_cores() {
+std::vector<int> allowed_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  std::int64_t cores = 0;
-  if (::sched_getaffinity(0, sizeof set, &set) == 0) cores = CPU_COUNT(&set);
-  if (cores == 0) cores = std::max(1U, std::thread::hardware_concurrency());
-  const double quota = quota_cores();
-  if (quota > 0) cores = std::min(cores, static_cast<std::int64_t>(std::ceil(quota)));
+  std::vector<int> cores;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(static_cast<std::size_t>(core), &set)) cores.push_back(core);
+  }
   return cores;
+}
+
+std::int64_t within_quota(std::int64_t cores) {
+  const double quota = quota_cores();
+  return quota > 0 ? std::min(cores, static_cast<std::int64_t>(std::ceil(quota))) : cores;
+}
+
+std::int64_t usable_cores() {
+  const auto allowed = static_cast<std::int64_t>(allowed_cores().size());
+  return within_quota(allowed > 0 ? allowed : std::max(1U, std::thread::hardware_concurrency()));
 }
 
 core::Bytes usable_memory() {

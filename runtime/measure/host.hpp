@@ -3,13 +3,18 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "core/quantity.hpp"
 
 namespace paceline::runtime {
 
+/// Numbers of the logical cores in this process's affinity mask; empty if the system does not say.
+[[nodiscard]] std::vector<int> allowed_cores();
 /// Logical cores that this process may use (its affinity mask and CPU quota).
 [[nodiscard]] std::int64_t usable_cores();
+/// `cores`, or the CPU quota of this process's control group if that is less.
+[[nodiscard]] std::int64_t within_quota(std::int64_t cores);
 /// Memory of the host or the limit of its control group, whichever is less.
 [[nodiscard]] core::Bytes usable_memory();
 /// Host name, CPU, cores, libraries, compiler, instruction set, wall clock (UTC).

@@ -21,6 +21,9 @@ struct TracedEntry {
   double issued_us = 0, begin_us = 0, end_us = 0;
 };
 
+/// Clocks count whole nanoseconds; less is rounding.
+constexpr double half_a_clock_tick_us = 0.0005;
+
 /// A step of one rank, on rank 0's clock.
 struct TracedStep {
   double begin_us = 0, end_us = 0;
@@ -137,7 +140,8 @@ class RankEvents {
 
   void add(std::string name, core::TraceCategory category, core::Stream stream, double begin_us,
            double end_us, std::map<std::string, std::string> args) {
-    if (category == core::TraceCategory::user_annotation && !(end_us > begin_us)) return;
+    const bool is_empty = !(end_us - begin_us > half_a_clock_tick_us);
+    if (category == core::TraceCategory::user_annotation && is_empty) return;
     trace_.events.push_back({.name = std::move(name),
                              .category = category,
                              .rank = program_.rank,

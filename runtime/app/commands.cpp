@@ -15,11 +15,10 @@
 #include "models/experiment.hpp"
 #include "runtime/app/bench.hpp"
 #include "runtime/app/command_options.hpp"
+#include "runtime/app/doctor.hpp"
 #include "runtime/app/progress_bar.hpp"
-#include "runtime/kernels/reference_product.hpp"
 #include "runtime/measure/calibrate.hpp"
 #include "runtime/measure/clock.hpp"
-#include "runtime/measure/host.hpp"
 #include "runtime/training/trainer.hpp"
 
 namespace paceline::runtime {
@@ -46,25 +45,6 @@ Example:
 int checked_threads(const ParsedOptions& parsed) {
   require_between("threads", parsed.integer("threads"), 1, 1024);
   return parsed.integer("threads");
-}
-
-int doctor(const std::vector<std::string>& arguments) {
-  if (!arguments.empty()) throw core::UsageError("doctor takes no arguments");
-  ReferenceProduct reference;
-  constexpr int repeats = 20;
-  reference.run(repeats);
-  const double rate = ReferenceProduct::gflop_per_s(repeats, reference.run(repeats));
-  for (const auto& [key, value] : host_provenance()) {
-    std::cout << fmt::format("{:<24}{}\n", key, value);
-  }
-  constexpr double gib = 1024.0 * 1024.0 * 1024.0;
-  std::cout << fmt::format("{:<24}{:.1f} GiB\n", "memory",
-                           static_cast<double>(usable_memory().value()) / gib);
-  std::cout << fmt::format("{:<24}{:.1f} GFLOP/s, one thread, fp32\n", "reference product", rate);
-  std::cout << fmt::format("{:<24}{}\n", "several ranks",
-                           mpi_library() == "none" ? "no (built without MPI)" : "yes, by mpirun");
-  std::cout << fmt::format("{:<24}{}\n", "GPU ranks", "not built yet");
-  return 0;
 }
 
 int calibrate_command(const std::vector<std::string>& arguments) {
@@ -191,7 +171,7 @@ int run_command(const std::vector<std::string>& arguments) {
   const std::string command = arguments.empty() ? "help" : arguments.front();
   const std::vector<std::string> rest(arguments.begin() + (arguments.empty() ? 0 : 1),
                                       arguments.end());
-  if (command == "doctor") return doctor(rest);
+  if (command == "doctor") return doctor_command(rest);
   if (command == "calibrate") return calibrate_command(rest);
   if (command == "bench") return bench_command(rest);
   if (command == "train") return train_command(rest);

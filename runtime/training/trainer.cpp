@@ -192,8 +192,9 @@ class Training {
     if (communicator_.rank() == 0) StatusBoard::unlink(path);
     watchdog_ = std::make_unique<Watchdog>(*board_, [this](int rank, std::int64_t operation) {
       const Program& program = programs_.at(static_cast<std::size_t>(rank));
-      if (operation < 0 || operation >= static_cast<std::int64_t>(program.operations.size())) {
-        return std::string("none (between two steps)");
+      if (operation < 0) return std::string("none yet");
+      if (operation >= static_cast<std::int64_t>(program.operations.size())) {
+        return program.operations.back().name() + " (ended, between two steps)";
       }
       return program.operations[static_cast<std::size_t>(operation)].name();
     });

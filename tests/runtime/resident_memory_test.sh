@@ -11,7 +11,7 @@ trap 'rm -rf "$work"' EXIT
 # name, ranks, width, depth, heads, patch, micro-batch, accumulation, overlap, bucket_mib
 while read -r name ranks width depth heads patch batch accumulation overlap bucket; do
   cat > "$work/$name.json" <<JSON
-{"schema": "paceline/experiment/1",
+{"schema": "paceline/experiment/1", "framework": "paceline",
  "model": {"id": "$name", "image_size": 32, "patch_size": $patch, "width": $width, "depth": $depth,
            "heads": $heads, "mlp_hidden": $((4 * width)), "classes": 10},
  "training": {"micro_batch": $batch, "accumulation_steps": $accumulation},

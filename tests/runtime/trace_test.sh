@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # `train --trace` on two ranks: one file with both ranks' events on one clock. Each operation of the
 # report stands in it once a rank, spans of one stream nest or are disjoint, and the two ranks'
-# stays in a collective overlap.
+# stays in a collective overlap. Progress is silent, since standard error is no terminal.
 #   trace_test.sh PROGRAM
 set -euo pipefail
 program=$1
@@ -9,12 +9,13 @@ mpirun=$(cd "$(dirname "$0")" && pwd)/../../scripts/mpirun.sh
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cat > "$work/experiment.json" <<'JSON'
-{"schema": "paceline/experiment/1", "model": "vit_digits",
+{"schema": "paceline/experiment/1", "framework": "paceline", "model": "vit_digits",
  "training": {"micro_batch": 4}, "parallel": {"world_size": 2, "overlap": true, "bucket_mib": 1},
  "run": {"steps": 5, "warmup_steps": 2}}
 JSON
 "$mpirun" -n 2 "$program" train "$work/experiment.json" --json "$work/report.json" \
-  --trace "$work/trace.json" > /dev/null
+  --trace "$work/trace.json" > /dev/null 2> "$work/stderr"
+grep -q training "$work/stderr" && { echo "progress where nobody looks"; exit 1; }
 python3 - "$work" <<'PYTHON'
 import collections, json, sys
 

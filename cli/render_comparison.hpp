@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,11 +10,16 @@
 
 namespace paceline::cli {
 
-/// One prediction against one or more measured repeats of it.
+/// One prediction against one or more measured repeats of it; or one report against another of its
+/// kind, which then stands in the place of the measured one.
 struct ComparedReports {
+  enum class Sides : std::uint8_t { prediction_and_measurement, alike };
+  Sides sides = Sides::prediction_and_measurement;
   std::string predicted_name;
   core::Report predicted;
   std::vector<std::string> measured_names;
+  /// Of two reports that are alike: whether they are of the same experiment.
+  bool is_same_experiment = true;
   /// Median of the repeats.
   validate::Comparison comparison;
   validate::RepeatSpread spread;
@@ -28,7 +34,11 @@ struct ComparedReports {
 /// operation, collectives, the operations that are furthest off.
 [[nodiscard]] std::string comparison_screen(const ComparedReports& compared, int width);
 
-/// `"schema": "paceline/comparison/1"`. Errors that are not finite are null.
-[[nodiscard]] std::string comparison_text(const ComparedReports& compared);
+/// Several: a table of their steps first, then each one's screen.
+[[nodiscard]] std::string comparisons_screen(const std::vector<ComparedReports>& all, int width);
+
+/// `"schema": "paceline/comparison/1"` of the first, the others under `further` in the same form.
+/// Errors that are not finite are null. Throws `core::InvariantError` if there is none.
+[[nodiscard]] std::string comparison_text(const std::vector<ComparedReports>& all);
 
 }  // namespace paceline::cli

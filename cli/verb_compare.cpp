@@ -32,18 +32,14 @@ GivenReports read_all(const std::vector<std::string>& paths) {
     }
   }
   if (!faults.empty()) throw core::ConfigError(std::move(faults));
-  if (reports.predicted.size() != 1 || reports.measured.empty()) {
-    throw core::UsageError("paceline compare: got " + std::to_string(reports.predicted.size()) +
-                           " predicted and " + std::to_string(reports.measured.size()) +
-                           " measured reports (must be one predicted and one or more measured)");
-  }
   return reports;
 }
 
-ComparedReports compare_all(GivenReports reports) {
+ComparedReports against_measured(std::pair<std::string, core::Report> predicted,
+                                 const GivenReports& reports) {
   ComparedReports compared;
-  compared.predicted_name = reports.predicted.front().first;
-  compared.predicted = std::move(reports.predicted.front().second);
+  compared.predicted_name = std::move(predicted.first);
+  compared.predicted = std::move(predicted.second);
   compared.is_normalised = compared.predicted.reference_rate.has_value();
   std::vector<validate::Comparison> repeats;
   for (const auto& [name, measured] : reports.measured) {
@@ -57,37 +53,76 @@ ComparedReports compare_all(GivenReports reports) {
   return compared;
 }
 
+ComparedReports against_first(const std::pair<std::string, core::Report>& one,
+                              const std::pair<std::string, core::Report>& first) {
+  ComparedReports compared;
+  compared.sides = ComparedReports::Sides::alike;
+  compared.predicted_name = one.first;
+  compared.predicted = one.second;
+  compared.measured_names = {first.first};
+  compared.is_same_experiment = validate::same_experiment(one.second, first.second);
+  compared.is_normalised =
+      one.second.reference_rate.has_value() && first.second.reference_rate.has_value();
+  compared.comparison = validate::compare_alike(one.second, first.second, one.first, first.first);
+  return compared;
+}
+
+/// Each prediction against the measured reports; where all are of one kind, each against the first.
+std::vector<ComparedReports> compare_all(GivenReports reports) {
+  std::vector<ComparedReports> all;
+  if (!reports.predicted.empty() && !reports.measured.empty()) {
+    for (auto& predicted : reports.predicted) {
+      all.push_back(against_measured(std::move(predicted), reports));
+    }
+    return all;
+  }
+  const auto& alike = reports.predicted.empty() ? reports.measured : reports.predicted;
+  for (std::size_t i = 1; i < alike.size(); ++i) {
+    all.push_back(against_first(alike[i], alike.front()));
+  }
+  return all;
+}
+
 int compare(const Arguments& arguments, const Console& console) {
   std::optional<double> tolerance;
   if (const auto text = arguments.value("tolerance")) {
     tolerance = not_negative_number("tolerance", *text);
   }
   const auto file = output_file(arguments, "json");
-  const ComparedReports compared = compare_all(read_all(arguments.positional));
-  if (file) file->write(comparison_text(compared), console);
+  const std::vector<ComparedReports> all = compare_all(read_all(arguments.positional));
+  if (file) file->write(comparison_text(all), console);
   if (!file || !file->is_standard_output()) {
-    console.print(comparison_screen(compared, console.width));
+    console.print(comparisons_screen(all, console.width));
   }
-  const double error = compared.step_error();
-  if (!tolerance || std::abs(error) <= *tolerance) return 0;
-  console.complain("the step is off by " + signed_percent(error) +
-                   (compared.is_normalised ? " normalised" : "") + " (tolerance " +
-                   percent(*tolerance) + ")\n");
-  return 1;
+  if (!tolerance) return 0;
+  int code = 0;
+  for (const ComparedReports& compared : all) {
+    const double error = compared.step_error();
+    if (std::abs(error) <= *tolerance) continue;
+    console.complain((all.size() > 1 ? compared.predicted_name + ": " : "") +
+                     "the step is off by " + signed_percent(error) +
+                     (compared.is_normalised ? " normalised" : "") + " (tolerance " +
+                     percent(*tolerance) + ")\n");
+    code = 1;
+  }
+  return code;
 }
 
 }  // namespace
 
 Verb compare_verb() {
   return {.name = "compare",
-          .summary = "how far off a prediction was, operation by operation",
+          .summary = "how far reports differ, operation by operation",
           .operands = "REPORT REPORT…",
           .arity = {2},
           .about =
-              "Joins one predicted report and one or more measured reports of the same "
-              "experiment by operation; of several measured ones it takes medians. The error "
-              "is predicted / measured − 1. Where both sides state the rate of the reference "
-              "product, the normalised error is the one at the prediction's rate.",
+              "Joins reports by operation, phase and collective. Predicted and measured ones must "
+              "be of the same experiment: each prediction is compared with the median of the "
+              "measured runs. Reports of one kind are each compared with the first, whatever "
+              "their experiments. The error is predicted / measured − 1, or this / first − 1. "
+              "Where both sides state the rate of the reference product, the normalised error is "
+              "the one at the prediction's rate. Refused are reports whose phases do not add up, "
+              "whose ranks disagree, or with a bandwidth that one rank measured alone.",
           .examples = {"paceline compare predicted.json measured.json",
                        "paceline compare predicted.json measured.1.json measured.2.json "
                        "--tolerance 0.15"},

@@ -110,9 +110,16 @@ std::vector<Difference> compare_phases(const Report& predicted, const Report& me
   return join.take();
 }
 
+/// How to say that something stands on one side only.
+struct SideNotes {
+  std::string only_predicted = "only predicted";
+  std::string only_measured = "only measured";
+};
+
 template <class Item>
 std::vector<std::string> ids_in_one(const std::vector<Item>& predicted,
-                                    const std::vector<Item>& measured, const std::string& what) {
+                                    const std::vector<Item>& measured, const std::string& what,
+                                    const SideNotes& notes) {
   const auto ids_of = [](const std::vector<Item>& items) {
     std::set<std::string> ids;
     for (const Item& item : items) ids.insert(item.id);
@@ -121,14 +128,14 @@ std::vector<std::string> ids_in_one(const std::vector<Item>& predicted,
   const std::set<std::string> a = ids_of(predicted);
   const std::set<std::string> b = ids_of(measured);
   std::vector<std::string> lines;
-  const auto add = [&](const std::string& id, const char* side) {
-    lines.emplace_back(what).append(" ").append(id).append(side);
+  const auto add = [&](const std::string& id, const std::string& side) {
+    lines.emplace_back(what).append(" ").append(id).append(" (").append(side).append(")");
   };
   for (const std::string& id : a) {
-    if (!b.contains(id)) add(id, " (only predicted)");
+    if (!b.contains(id)) add(id, notes.only_predicted);
   }
   for (const std::string& id : b) {
-    if (!a.contains(id)) add(id, " (only measured)");
+    if (!a.contains(id)) add(id, notes.only_measured);
   }
   return lines;
 }
@@ -153,7 +160,15 @@ std::string shown_hashes(const std::vector<std::string>& hashes) {
   return hashes.size() > most ? text + " …" : text;
 }
 
-/// Faults that keep two reports from being compared at all.
+/// What keeps either report from being compared with anything.
+void find_untrustworthy(const Report& report, const std::string& name, core::Faults& faults) {
+  for (const std::string& fault : faults_of(report)) faults.add({name, "", fault});
+  if (!report.step_time_us) {
+    faults.add({name, "/step_time_us", "is missing (a run that does not fit has no time)"});
+  }
+}
+
+/// What keeps a prediction and a measurement from being compared.
 void check_comparable(const Report& predicted, const Report& measured,
                       const std::string& predicted_name, const std::string& measured_name) {
   core::Faults faults;
@@ -168,17 +183,146 @@ void check_comparable(const Report& predicted, const Report& measured,
          measured.identity.experiment_hash, "experiment");
   differ("/identity/program_hashes", shown_hashes(predicted.identity.program_hashes),
          shown_hashes(measured.identity.program_hashes), "Program");
-  for (const auto& [report, name] :
-       {std::pair(&predicted, &predicted_name), std::pair(&measured, &measured_name)}) {
-    for (const std::string& fault : faults_of(*report)) faults.add({*name, "", fault});
-    if (!report->step_time_us) {
-      faults.add({*name, "/step_time_us", "is missing (a run that does not fit has no time)"});
-    }
-  }
+  find_untrustworthy(predicted, predicted_name, faults);
+  find_untrustworthy(measured, measured_name, faults);
   faults.throw_if_any();
 }
 
+const std::string& class_of(const core::OperationReport& operation) {
+  static const std::map<std::string, std::size_t> places{{"matmul", 0},
+                                                         {"attention", 1},
+                                                         {"attention_gradient", 1},
+                                                         {"layer_norm", 2},
+                                                         {"layer_norm_gradient", 2}};
+  constexpr std::size_t elementwise = 3;
+  constexpr std::size_t optimizer = 4;
+  if (operation.phase == core::spelling(core::Phase::optimizer)) {
+    return operation_classes()[optimizer];
+  }
+  const auto place = places.find(operation.kind);
+  return operation_classes()[place == places.end() ? elementwise : place->second];
+}
+
+/// Rank 0's time in each class.
+std::map<std::string, double> time_by_class(const Report& report) {
+  const core::PhaseTimes& phases = report.ranks.front().phases_us;
+  std::map<std::string, double> times;
+  times["collectives"] = phases[TimelinePhase::exposed_communication];
+  times["waits"] = phases[TimelinePhase::straggler_wait] + phases[TimelinePhase::data_wait] +
+                   phases[TimelinePhase::copy_wait] + phases[TimelinePhase::pipeline_bubble];
+  for (const core::OperationReport& operation : report.operations) {
+    const bool is_in_a_phase_above = operation.phase == core::spelling(core::Phase::data) ||
+                                     operation.phase == core::spelling(core::Phase::communication);
+    if (!is_in_a_phase_above) times[class_of(operation)] += operation.time_us.median;
+  }
+  double host = report.step_time_us ? report.step_time_us->median : 0.0;
+  for (const auto& [name, time_us] : times) host -= time_us;
+  times["host"] = host;
+  return times;
+}
+
+std::vector<Difference> compare_classes(const Report& predicted, const Report& measured,
+                                        double factor) {
+  Join join(factor);
+  std::map<std::string, double> by_prediction = time_by_class(predicted);
+  std::map<std::string, double> by_measurement = time_by_class(measured);
+  for (const std::string& name : operation_classes()) {
+    join.predicted(name, by_prediction[name]);
+    join.measured(name, by_measurement[name]);
+  }
+  return join.take();
+}
+
+/// Ranks that contradict each other about what they did together.
+void find_disagreement(const Report& report, std::vector<std::string>& faults) {
+  std::set<int> seen;
+  for (const core::RankReport& rank : report.ranks) {
+    if (!seen.insert(rank.rank).second) {
+      faults.push_back("rank " + std::to_string(rank.rank) +
+                       " stands there twice (each may stand once)");
+    }
+  }
+  if (report.counted_work.size() != report.ranks.size()) return;
+  const auto calls = [&](std::size_t entry) {
+    const auto found = report.counted_work[entry].find("all_reduce");
+    return found == report.counted_work[entry].end() ? 0 : found->second.calls;
+  };
+  const auto flops = [&](std::size_t entry) {
+    std::int64_t sum = 0;
+    for (const auto& [kind, work] : report.counted_work[entry]) sum += work.flops.value();
+    return sum;
+  };
+  const auto differ = [&](std::size_t a, std::size_t b, const std::string& what, std::int64_t of_a,
+                          std::int64_t of_b) {
+    if (of_a == of_b) return;
+    faults.push_back("rank " + std::to_string(report.ranks[b].rank) + " counted " +
+                     std::to_string(of_b) + " " + what + ", rank " +
+                     std::to_string(report.ranks[a].rank) + " " + std::to_string(of_a) +
+                     " (must be the same)");
+  };
+  std::int64_t images = 0;
+  for (const core::RankReport& rank : report.ranks) images += rank.micro_batch * rank.represents;
+  const bool accumulate_alike = images * report.accumulation_steps == report.global_batch;
+  std::map<std::int64_t, std::size_t> first_with_batch;
+  for (std::size_t entry = 0; entry < report.ranks.size(); ++entry) {
+    differ(0, entry, "all-reduces", calls(0), calls(entry));
+    if (!accumulate_alike) continue;
+    const std::size_t alike =
+        first_with_batch.try_emplace(report.ranks[entry].micro_batch, entry).first->second;
+    differ(alike, entry, "FLOPs with the same micro-batch", flops(alike), flops(entry));
+  }
+}
+
+/// Both reports have passed the checks.
+Comparison joined(const Report& predicted, const Report& measured, const SideNotes& notes) {
+  const double factor = rate_factor(predicted, measured);
+  Comparison comparison;
+  comparison.step = compare_steps(predicted, measured, factor);
+  comparison.phases = compare_phases(predicted, measured, factor);
+  comparison.classes = compare_classes(predicted, measured, factor);
+
+  Join kinds(factor);
+  Join operations(factor);
+  for (const core::OperationReport& operation : predicted.operations) {
+    kinds.predicted(operation.kind, operation.time_us.median);
+    operations.predicted(operation.id, operation.time_us.median);
+  }
+  for (const core::OperationReport& operation : measured.operations) {
+    kinds.measured(operation.kind, operation.time_us.median);
+    operations.measured(operation.id, operation.time_us.median);
+  }
+  comparison.kinds = kinds.take();
+  comparison.operations = operations.take();
+
+  Join collectives(factor);
+  for (const auto& collective : predicted.collectives) {
+    collectives.predicted(collective.id, collective.time_us);
+  }
+  for (const auto& collective : measured.collectives) {
+    collectives.measured(collective.id, collective.time_us);
+  }
+  comparison.collectives = collectives.take();
+
+  comparison.only_in_one =
+      ids_in_one(predicted.operations, measured.operations, "operation", notes);
+  for (std::string& line :
+       ids_in_one(predicted.collectives, measured.collectives, "collective", notes)) {
+    comparison.only_in_one.push_back(std::move(line));
+  }
+  return comparison;
+}
+
 }  // namespace
+
+const std::vector<std::string>& operation_classes() {
+  static const std::vector<std::string> classes{
+      "products", "attention", "norms", "elementwise", "optimizer", "host", "collectives", "waits"};
+  return classes;
+}
+
+bool same_experiment(const Report& a, const Report& b) {
+  return a.identity.experiment_hash == b.identity.experiment_hash;
+}
 
 double Difference::raw_error() const { return relative_error(predicted_us, measured_us); }
 
@@ -204,6 +348,7 @@ std::vector<std::string> faults_of(const Report& report) {
                        " has a bandwidth measured by one rank alone (must be 2 ranks or more)");
     }
   }
+  find_disagreement(report, faults);
   find_twice(report.collectives, "collective", faults);
   find_twice(report.operations, "operation", faults);
   return faults;
@@ -212,38 +357,18 @@ std::vector<std::string> faults_of(const Report& report) {
 Comparison compare(const Report& predicted, const Report& measured,
                    const std::string& predicted_name, const std::string& measured_name) {
   check_comparable(predicted, measured, predicted_name, measured_name);
-  const double factor = rate_factor(predicted, measured);
-  Comparison comparison;
-  comparison.step = compare_steps(predicted, measured, factor);
-  comparison.phases = compare_phases(predicted, measured, factor);
+  return joined(predicted, measured, {});
+}
 
-  Join kinds(factor);
-  Join operations(factor);
-  for (const core::OperationReport& operation : predicted.operations) {
-    kinds.predicted(operation.kind, operation.time_us.median);
-    operations.predicted(operation.id, operation.time_us.median);
-  }
-  for (const core::OperationReport& operation : measured.operations) {
-    kinds.measured(operation.kind, operation.time_us.median);
-    operations.measured(operation.id, operation.time_us.median);
-  }
-  comparison.kinds = kinds.take();
-  comparison.operations = operations.take();
-
-  Join collectives(factor);
-  for (const auto& collective : predicted.collectives) {
-    collectives.predicted(collective.id, collective.time_us);
-  }
-  for (const auto& collective : measured.collectives) {
-    collectives.measured(collective.id, collective.time_us);
-  }
-  comparison.collectives = collectives.take();
-
-  comparison.only_in_one = ids_in_one(predicted.operations, measured.operations, "operation");
-  for (std::string& line : ids_in_one(predicted.collectives, measured.collectives, "collective")) {
-    comparison.only_in_one.push_back(std::move(line));
-  }
-  return comparison;
+Comparison compare_alike(const Report& compared, const Report& baseline,
+                         const std::string& compared_name, const std::string& baseline_name) {
+  core::Faults faults;
+  find_untrustworthy(compared, compared_name, faults);
+  find_untrustworthy(baseline, baseline_name, faults);
+  faults.throw_if_any();
+  return joined(
+      compared, baseline,
+      {.only_predicted = "only in " + compared_name, .only_measured = "only in " + baseline_name});
 }
 
 }  // namespace paceline::validate

@@ -204,6 +204,7 @@ Comparison median_of(const std::vector<Comparison>& repeats) {
   middle.step = median_difference(steps);
   middle.phases = median_differences(repeats, &Comparison::phases);
   middle.kinds = median_differences(repeats, &Comparison::kinds);
+  middle.classes = median_differences(repeats, &Comparison::classes);
   middle.collectives = median_differences(repeats, &Comparison::collectives);
   middle.operations = median_differences(repeats, &Comparison::operations);
   return middle;

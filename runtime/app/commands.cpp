@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <boost/program_options.hpp>
-#include <cmath>
-#include <fstream>
 #include <iostream>
 #include <optional>
 
@@ -14,10 +11,14 @@
 #include "core/json.hpp"
 #include "core/measurements.hpp"
 #include "core/report.hpp"
+#include "core/trace.hpp"
 #include "models/experiment.hpp"
-#include "runtime/kernels/reference_product.hpp"
+#include "runtime/app/bench.hpp"
+#include "runtime/app/command_options.hpp"
+#include "runtime/app/doctor.hpp"
+#include "runtime/app/progress_bar.hpp"
 #include "runtime/measure/calibrate.hpp"
-#include "runtime/measure/host.hpp"
+#include "runtime/measure/clock.hpp"
 #include "runtime/training/trainer.hpp"
 
 namespace paceline::runtime {
@@ -30,6 +31,7 @@ constexpr const char* help_text =
 
   paceline-rt doctor                       what this machine and this build can do
   paceline-rt calibrate --out FILE         measure this machine for predictions (about 50 s)
+  paceline-rt bench WHAT                   gemm, attention, memory or collectives on their own
   paceline-rt train EXPERIMENT             train, measure each operation, write a report
 
 Several ranks: mpirun -n 2 paceline-rt calibrate …, mpirun -n 2 paceline-rt train …
@@ -40,96 +42,38 @@ Example:
   paceline-rt train experiments/digits.json --json measured.json
 )";
 
-struct Parsed {
-  po::variables_map values;
-  bool asked_for_help = false;
-};
-
-Parsed parse(const std::vector<std::string>& arguments, const po::options_description& options,
-             const po::positional_options_description& positional, const std::string& usage) {
-  po::options_description all = options;
-  all.add_options()("help,h", "print this");
-  Parsed parsed;
-  po::store(po::command_line_parser(arguments).options(all).positional(positional).run(),
-            parsed.values);
-  if (parsed.values.count("help") > 0) {
-    std::cout << "usage: " << usage << "\n" << options;
-    parsed.asked_for_help = true;
-    return parsed;
-  }
-  po::notify(parsed.values);
-  return parsed;
-}
-
-/// Says what is going on, on a terminal only.
-void say(const std::string& text) {
-  if (::isatty(STDERR_FILENO) != 0) std::cerr << text << "\n";
-}
-
-/// Fails before anything runs if a result could not be written.
-void check_writable(const std::optional<std::string>& path) {
-  if (!path) return;
-  const auto folder = std::filesystem::absolute(*path).parent_path();
-  if (!std::filesystem::is_directory(folder) || ::access(folder.c_str(), W_OK) != 0) {
-    throw core::UsageError(*path +
-                           ": its folder does not exist or is not writable (make it first)");
-  }
-}
-
-std::optional<std::string> text_of(const po::variables_map& values, const char* name) {
-  if (values.count(name) == 0) return std::nullopt;
-  return values[name].as<std::string>();
-}
-
-std::string required_text(const po::variables_map& values, const char* name) {
-  return values[name].as<std::string>();  // program_options has refused its absence
-}
-
-int checked_threads(int threads) {
-  if (threads < 1 || threads > 1024) {
-    throw core::UsageError("--threads: got " + std::to_string(threads) + " (must be 1 to 1024)");
-  }
-  return threads;
-}
-
-int doctor(const std::vector<std::string>& arguments) {
-  if (!arguments.empty()) throw core::UsageError("doctor takes no arguments");
-  ReferenceProduct reference;
-  constexpr int repeats = 20;
-  reference.run(repeats);
-  const double rate = ReferenceProduct::gflop_per_s(repeats, reference.run(repeats));
-  for (const auto& [key, value] : host_provenance()) {
-    std::cout << fmt::format("{:<24}{}\n", key, value);
-  }
-  constexpr double gib = 1024.0 * 1024.0 * 1024.0;
-  std::cout << fmt::format("{:<24}{:.1f} GiB\n", "memory",
-                           static_cast<double>(usable_memory().value()) / gib);
-  std::cout << fmt::format("{:<24}{:.1f} GFLOP/s, one thread, fp32\n", "reference product", rate);
-  std::cout << fmt::format("{:<24}{}\n", "several ranks",
-                           mpi_library() == "none" ? "no (built without MPI)" : "yes, by mpirun");
-  std::cout << fmt::format("{:<24}{}\n", "GPU ranks", "not built yet");
-  return 0;
+int checked_threads(const ParsedOptions& parsed) {
+  require_between("threads", parsed.integer("threads"), 1, 1024);
+  return parsed.integer("threads");
 }
 
 int calibrate_command(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   options.add_options()("out", po::value<std::string>()->required(), "measurements file to write")(
-      "seconds", po::value<double>()->default_value(50), "how long to measure, about")(
+      "seconds", po::value<double>()->default_value(50), "how long it may take")(
       "threads", po::value<int>()->default_value(1), "threads of every rank");
-  const Parsed parsed = parse(arguments, options, {}, "paceline-rt calibrate --out FILE");
+  const ParsedOptions parsed =
+      parse_options(arguments, options, {}, "paceline-rt calibrate --out FILE");
   if (parsed.asked_for_help) return 0;
-  const std::string out = required_text(parsed.values, "out");
-  const double seconds = parsed.values["seconds"].as<double>();
-  if (seconds < 1.0 || seconds > 3600.0 || std::isnan(seconds)) {
-    throw core::UsageError("--seconds: got " + std::to_string(seconds) + " (must be 1 to 3600)");
-  }
-  const int threads = checked_threads(parsed.values["threads"].as<int>());
+  const std::string out = parsed.required_text("out");
+  const double seconds = parsed.number("seconds");
+  require_between("seconds", seconds, 1, 3600);
+  const int threads = checked_threads(parsed);
   check_writable(out);
   const auto communicator = make_communicator();
   CalibrationSettings settings{.threads_per_rank = threads, .seconds = seconds, .progress = {}};
-  if (communicator->rank() == 0) settings.progress = say;
+  std::optional<ProgressBar> bar;
+  if (communicator->rank() == 0 && ::isatty(STDERR_FILENO) != 0) {
+    bar.emplace(std::cerr, "calibrating", "");
+    settings.progress = [&](const std::string& what, double share) {
+      bar->rename(what);
+      bar->show(share, 1.0);
+    };
+  }
+  const std::int64_t started_ns = now_ns();
   const core::Measurements measurements = calibrate(*communicator, settings);
   if (communicator->rank() != 0) return 0;
+  bar.reset();
   core::write_file_atomically(out, core::measurements_text(measurements));
   for (const core::MeasuredLevel& level : measurements.levels) {
     std::cout << fmt::format(
@@ -138,6 +82,14 @@ int calibrate_command(const std::vector<std::string>& arguments) {
         level.active_ranks, level.active_ranks == 1 ? "" : "s", level.reference_gflop_per_s,
         level.reference_p10, level.reference_p90, level.kernels.size());
   }
+  if (!measurements.exchanges.empty()) {
+    std::cout << fmt::format("{}: {} sizes of exchanges, {} of reductions, {} of all-reduces\n",
+                             measurements.transport, measurements.exchanges.size(),
+                             measurements.reductions.size(), measurements.collectives.size());
+  }
+  std::cout << fmt::format("host issue {:.2f} us an operation; {:.1f} s in all\n",
+                           measurements.host_issue_us,
+                           static_cast<double>(now_ns() - started_ns) * 1e-9);
   std::cout << "wrote " << out << "; next: paceline make-profile " << out << "\n";
   return 0;
 }
@@ -167,6 +119,8 @@ int train_command(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   options.add_options()("experiment", po::value<std::string>()->required(), "experiment file")(
       "json", po::value<std::string>(), "report file to write")(
+      "trace", po::value<std::string>(), "trace file to write, for Perfetto or chrome://tracing")(
+      "trace-steps", po::value<int>()->default_value(1), "steps in it")(
       "data", po::value<std::string>(), "folder with images, instead of the experiment's")(
       "threads", po::value<int>()->default_value(1), "threads of every rank")(
       "expected-step-us", po::value<double>()->default_value(0),
@@ -174,31 +128,40 @@ int train_command(const std::vector<std::string>& arguments) {
                                                          "take the expected step from this report");
   po::positional_options_description positional;
   positional.add("experiment", 1);
-  const Parsed parsed = parse(arguments, options, positional, "paceline-rt train EXPERIMENT");
+  const ParsedOptions parsed =
+      parse_options(arguments, options, positional, "paceline-rt train EXPERIMENT");
   if (parsed.asked_for_help) return 0;
   TrainSettings settings;
-  settings.experiment = models::read_experiment(required_text(parsed.values, "experiment"));
-  settings.threads_per_rank = checked_threads(parsed.values["threads"].as<int>());
-  settings.expected_step_s = parsed.values["expected-step-us"].as<double>() * 1e-6;
-  if (const auto path = text_of(parsed.values, "predicted")) {
+  settings.experiment = models::read_experiment(parsed.required_text("experiment"));
+  settings.threads_per_rank = checked_threads(parsed);
+  settings.expected_step_s = parsed.number("expected-step-us") * 1e-6;
+  if (const auto path = parsed.text("predicted")) {
     const core::Report predicted = core::read_report(*path);
     if (predicted.step_time_us) settings.expected_step_s = predicted.step_time_us->median * 1e-6;
   }
-  if (const auto data = text_of(parsed.values, "data")) {
+  if (const auto data = parsed.text("data")) {
     settings.experiment.training.dataset.path = *data;
   }
-  const auto json = text_of(parsed.values, "json");
+  const auto json = parsed.text("json");
   check_writable(json);
+  const auto trace = parsed.text("trace");
+  check_writable(trace);
+  require_between("trace-steps", parsed.integer("trace-steps"), 1, 1000);
+  if (trace) settings.trace_steps = parsed.integer("trace-steps");
   const auto communicator = make_communicator();
-  if (communicator->rank() == 0) {
-    settings.progress = [](const std::string& what, double share) {
-      say(fmt::format("{:3.0f} %  {}", share * 100, what));
+  std::optional<ProgressBar> bar;
+  if (communicator->rank() == 0 && ::isatty(STDERR_FILENO) != 0) {
+    bar.emplace(std::cerr, "training", "steps");
+    settings.progress = [&](std::int64_t done, std::int64_t all) {
+      bar->show(static_cast<double>(done), static_cast<double>(all));
     };
   }
-  const core::Report report = train(*communicator, settings);
+  const TrainOutcome outcome = train(*communicator, settings);
   if (communicator->rank() != 0) return 0;
-  if (json) core::write_file_atomically(*json, core::report_text(report));
-  print_summary(report);
+  bar.reset();
+  if (json) core::write_file_atomically(*json, core::report_text(outcome.report));
+  if (trace && outcome.trace) core::write_file_atomically(*trace, core::trace_text(*outcome.trace));
+  print_summary(outcome.report);
   return 0;
 }
 
@@ -208,8 +171,9 @@ int run_command(const std::vector<std::string>& arguments) {
   const std::string command = arguments.empty() ? "help" : arguments.front();
   const std::vector<std::string> rest(arguments.begin() + (arguments.empty() ? 0 : 1),
                                       arguments.end());
-  if (command == "doctor") return doctor(rest);
+  if (command == "doctor") return doctor_command(rest);
   if (command == "calibrate") return calibrate_command(rest);
+  if (command == "bench") return bench_command(rest);
   if (command == "train") return train_command(rest);
   if (command == "help" || command == "--help" || command == "-h") {
     std::cout << help_text;
@@ -219,7 +183,8 @@ int run_command(const std::vector<std::string>& arguments) {
     std::cout << "paceline-rt " PACELINE_VERSION "\n";
     return 0;
   }
-  const std::string near = core::nearest(command, {"doctor", "calibrate", "train", "help"});
+  const std::string near =
+      core::nearest(command, {"doctor", "calibrate", "bench", "train", "help"});
   throw core::UsageError("unknown command \"" + command + "\"" +
                          (near.empty() ? "" : ", did you mean \"" + near + "\"?") +
                          " (see paceline-rt help)");

@@ -29,6 +29,11 @@ class Communicator {
   /// Advances the exchange; true once it has ended.
   [[nodiscard]] virtual bool exchange_done() = 0;
 
+  /// One message from this rank to another one that receives it with as many bytes; each returns
+  /// when its buffer may be used again.
+  virtual void send(int to, std::span<const std::byte> message) = 0;
+  virtual void receive(int from, std::span<std::byte> message) = 0;
+
   /// Returns when all ranks have called it. Waits without using the core.
   virtual void quiet_barrier() = 0;
   /// Returns when all ranks have called it, as soon as possible.

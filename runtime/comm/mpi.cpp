@@ -27,6 +27,11 @@ int count_of(std::size_t bytes) {
   return static_cast<int>(bytes);
 }
 
+// Tags.
+constexpr int exchanged = 0;
+constexpr int gathered_text = 1;
+constexpr int single_message = 2;
+
 /// All ranks of MPI_COMM_WORLD.
 class MpiCommunicator final : public Communicator {
  public:
@@ -59,9 +64,10 @@ class MpiCommunicator final : public Communicator {
                       std::span<std::byte> received) override {
     expected_ = count_of(received.size());
     from_ = from;
-    check(MPI_Irecv(received.data(), expected_, MPI_BYTE, from, 0, MPI_COMM_WORLD, &requests_[0]),
+    check(MPI_Irecv(received.data(), expected_, MPI_BYTE, from, exchanged, MPI_COMM_WORLD,
+                    &requests_[0]),
           "MPI_Irecv");
-    check(MPI_Isend(sent.data(), count_of(sent.size()), MPI_BYTE, to, 0, MPI_COMM_WORLD,
+    check(MPI_Isend(sent.data(), count_of(sent.size()), MPI_BYTE, to, exchanged, MPI_COMM_WORLD,
                     &requests_[1]),
           "MPI_Isend");
   }
@@ -76,6 +82,18 @@ class MpiCommunicator final : public Communicator {
     check(MPI_Get_count(&statuses[0], MPI_BYTE, &arrived), "MPI_Get_count");
     if (arrived != expected_) throw_mismatch("a message of " + std::to_string(arrived) + " bytes");
     return true;
+  }
+
+  void send(int to, std::span<const std::byte> message) override {
+    check(MPI_Send(message.data(), count_of(message.size()), MPI_BYTE, to, single_message,
+                   MPI_COMM_WORLD),
+          "MPI_Send");
+  }
+
+  void receive(int from, std::span<std::byte> message) override {
+    check(MPI_Recv(message.data(), count_of(message.size()), MPI_BYTE, from, single_message,
+                   MPI_COMM_WORLD, MPI_STATUS_IGNORE),
+          "MPI_Recv");
   }
 
   void quiet_barrier() override {
@@ -97,14 +115,14 @@ class MpiCommunicator final : public Communicator {
     check(MPI_Gather(&mine, 1, MPI_INT, lengths.data(), 1, MPI_INT, 0, MPI_COMM_WORLD),
           "MPI_Gather");
     if (rank_ != 0) {
-      check(MPI_Send(text.data(), mine, MPI_BYTE, 0, 1, MPI_COMM_WORLD), "MPI_Send");
+      check(MPI_Send(text.data(), mine, MPI_BYTE, 0, gathered_text, MPI_COMM_WORLD), "MPI_Send");
       return {};
     }
     std::vector<std::string> texts{text};
     for (int from = 1; from < size_; ++from) {
       std::string received(static_cast<std::size_t>(lengths[static_cast<std::size_t>(from)]), ' ');
-      check(MPI_Recv(received.data(), count_of(received.size()), MPI_BYTE, from, 1, MPI_COMM_WORLD,
-                     MPI_STATUS_IGNORE),
+      check(MPI_Recv(received.data(), count_of(received.size()), MPI_BYTE, from, gathered_text,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE),
             "MPI_Recv");
       texts.push_back(std::move(received));
     }

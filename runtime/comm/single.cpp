@@ -20,6 +20,12 @@ class SingleCommunicator final : public Communicator {
     throw core::InvariantError("an exchange in a world of one rank");
   }
   [[nodiscard]] bool exchange_done() override { return true; }
+  void send(int /*to*/, std::span<const std::byte> /*message*/) override {
+    throw core::InvariantError("a message in a world of one rank");
+  }
+  void receive(int /*from*/, std::span<std::byte> /*message*/) override {
+    throw core::InvariantError("a message in a world of one rank");
+  }
   void quiet_barrier() override {}
   void barrier() override {}
   [[nodiscard]] std::vector<std::string> gather(const std::string& text) override { return {text}; }

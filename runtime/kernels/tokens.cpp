@@ -57,16 +57,18 @@ void embed_tokens(const models::TokensShape& shape, std::span<const Scalar> patc
                   std::span<const Scalar> cls_token, std::span<const Scalar> pos_embed,
                   std::span<Scalar> x, models::WorkCount& count) {
   const std::int64_t width = shape.width;
-  const std::int64_t patches = shape.tokens - 1;
+  const std::int64_t class_tokens = cls_token.empty() ? 0 : 1;
+  const std::int64_t patches = shape.tokens - class_tokens;
   require_size("embed_tokens", "patch_tokens", patch_tokens, shape.images * patches * width);
-  require_size("embed_tokens", "cls_token", cls_token, width);
+  require_size("embed_tokens", "cls_token", cls_token, class_tokens * width);
   require_size("embed_tokens", "pos_embed", pos_embed, shape.tokens * width);
   require_size("embed_tokens", "x", x, shape.images * shape.tokens * width);
   const auto embed_image = [&](std::int64_t image) {
     Scalar* const target = x.data() + image * shape.tokens * width;
-    add_rows(cls_token.data(), pos_embed.data(), width, target);
-    add_rows(patch_tokens.data() + image * patches * width, pos_embed.data() + width,
-             patches * width, target + width);
+    const std::int64_t before = class_tokens * width;
+    add_rows(cls_token.data(), pos_embed.data(), before, target);
+    add_rows(patch_tokens.data() + image * patches * width, pos_embed.data() + before,
+             patches * width, target + before);
   };
   for_each_block(shape.images, rows_per_block(shape.tokens * width),
                  [&](std::int64_t begin, std::int64_t end) {
@@ -82,11 +84,12 @@ void embed_tokens_gradient(const models::TokensShape& shape, std::span<const Sca
                            std::span<Scalar> d_patch_tokens, std::span<Scalar> d_cls_token,
                            std::span<Scalar> d_pos_embed, Write write, models::WorkCount& count) {
   const std::int64_t width = shape.width;
-  const std::int64_t patches = shape.tokens - 1;
+  const std::int64_t class_tokens = d_cls_token.empty() ? 0 : 1;
+  const std::int64_t patches = shape.tokens - class_tokens;
   require_size("embed_tokens_gradient", "dx", dx, shape.images * shape.tokens * width);
   require_size("embed_tokens_gradient", "d_patch_tokens", d_patch_tokens,
                shape.images * patches * width);
-  require_size("embed_tokens_gradient", "d_cls_token", d_cls_token, width);
+  require_size("embed_tokens_gradient", "d_cls_token", d_cls_token, class_tokens * width);
   require_size("embed_tokens_gradient", "d_pos_embed", d_pos_embed, shape.tokens * width);
   if (write == Write::overwrite) {
     std::fill(d_cls_token.begin(), d_cls_token.end(), Scalar(0));
@@ -98,11 +101,11 @@ void embed_tokens_gradient(const models::TokensShape& shape, std::span<const Sca
     for (std::int64_t image = 0; image < shape.images; ++image) {
       const Scalar* const source = dx.data() + (image * shape.tokens + token) * width;
       add_rows(source, position, width, position);
-      if (token == 0) {
+      if (token < class_tokens) {
         add_rows(source, d_cls_token.data(), width, d_cls_token.data());
       } else {
         std::copy(source, source + width,
-                  d_patch_tokens.data() + (image * patches + token - 1) * width);
+                  d_patch_tokens.data() + (image * patches + token - class_tokens) * width);
       }
     }
   };
@@ -152,6 +155,55 @@ void select_class_token_gradient(const models::TokensShape& shape, std::span<con
   count_written(count, dx);
 }
 
+template <class Scalar>
+void mean_pool(const models::TokensShape& shape, std::span<const Scalar> x, std::span<Scalar> rows,
+               models::WorkCount& count) {
+  const std::int64_t width = shape.width;
+  require_size("mean_pool", "x", x, shape.images * shape.tokens * width);
+  require_size("mean_pool", "rows", rows, shape.images * width);
+  const auto tokens = static_cast<Scalar>(shape.tokens);
+  const auto pool_image = [&](std::int64_t image) {
+    Scalar* const sum = rows.data() + image * width;
+    std::fill(sum, sum + width, Scalar(0));
+    for (std::int64_t token = 0; token < shape.tokens; ++token) {
+      add_rows(x.data() + (image * shape.tokens + token) * width, sum, width, sum);
+    }
+#pragma omp simd
+    for (std::int64_t j = 0; j < width; ++j) sum[j] /= tokens;
+  };
+  for_each_block(shape.images, rows_per_block(shape.tokens * width),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t image = begin; image < end; ++image) pool_image(image);
+                 });
+  ++count.calls;
+  count_read(count, x);
+  count_written(count, rows);
+}
+
+template <class Scalar>
+void mean_pool_gradient(const models::TokensShape& shape, std::span<const Scalar> d_rows,
+                        std::span<Scalar> dx, models::WorkCount& count) {
+  const std::int64_t width = shape.width;
+  require_size("mean_pool_gradient", "d_rows", d_rows, shape.images * width);
+  require_size("mean_pool_gradient", "dx", dx, shape.images * shape.tokens * width);
+  const auto tokens = static_cast<Scalar>(shape.tokens);
+  const auto spread_image = [&](std::int64_t image) {
+    const Scalar* const source = d_rows.data() + image * width;
+    for (std::int64_t token = 0; token < shape.tokens; ++token) {
+      Scalar* const target = dx.data() + (image * shape.tokens + token) * width;
+#pragma omp simd
+      for (std::int64_t j = 0; j < width; ++j) target[j] = source[j] / tokens;
+    }
+  };
+  for_each_block(shape.images, rows_per_block(shape.tokens * width),
+                 [&](std::int64_t begin, std::int64_t end) {
+                   for (std::int64_t image = begin; image < end; ++image) spread_image(image);
+                 });
+  ++count.calls;
+  count_read(count, d_rows);
+  count_written(count, dx);
+}
+
 template decltype(patchify<float>) patchify<float>;
 template decltype(patchify<double>) patchify<double>;
 template decltype(embed_tokens<float>) embed_tokens<float>;
@@ -162,5 +214,9 @@ template decltype(select_class_token<float>) select_class_token<float>;
 template decltype(select_class_token<double>) select_class_token<double>;
 template decltype(select_class_token_gradient<float>) select_class_token_gradient<float>;
 template decltype(select_class_token_gradient<double>) select_class_token_gradient<double>;
+template decltype(mean_pool<float>) mean_pool<float>;
+template decltype(mean_pool<double>) mean_pool<double>;
+template decltype(mean_pool_gradient<float>) mean_pool_gradient<float>;
+template decltype(mean_pool_gradient<double>) mean_pool_gradient<double>;
 
 }  // namespace paceline::runtime::kernels

@@ -135,17 +135,23 @@ struct LevelResult {
   double host_issue_us = 0;
 };
 
-LevelResult measure_level(int active_ranks, double seconds) {
+/// Rounds over all points until `end_ns`. The first two are whole, and the first of them is cold;
+/// later ones stop where the time is over.
+LevelResult measure_level(int active_ranks, std::int64_t end_ns,
+                          const std::function<void()>& after_round) {
   std::vector<std::unique_ptr<PointRunner>> runners;
   runners.reserve(calibration_points.size());
   for (const CalibrationPoint& point : calibration_points) {
     runners.push_back(std::make_unique<PointRunner>(point));
   }
   ReferenceProduct reference;
-  constexpr int least_rounds = 4;
-  const std::int64_t end = now_ns() + static_cast<std::int64_t>(seconds * 1e9);
-  for (int round = 0; round < least_rounds || now_ns() < end; ++round) {
-    for (auto& runner : runners) runner->run(reference);
+  constexpr int least_rounds = 2;
+  for (int round = 0; round < least_rounds || now_ns() < end_ns; ++round) {
+    for (auto& runner : runners) {
+      if (round >= least_rounds && now_ns() >= end_ns) break;
+      runner->run(reference);
+    }
+    after_round();
   }
   std::vector<double> references;
   std::vector<double> issue;
@@ -203,13 +209,13 @@ core::MeasuredLevel mean_of(const std::vector<core::MeasuredLevel>& levels) {
 }
 
 /// One level on all ranks: the active ones measure, the others wait without using their core.
-void add_level(Communicator& communicator, int active_ranks, double seconds,
-               core::Measurements& measurements) {
+void add_level(Communicator& communicator, int active_ranks, std::int64_t end_ns,
+               const std::function<void()>& after_round, core::Measurements& measurements) {
   communicator.quiet_barrier();
   core::Measurements mine;
   mine.cores = 1;
   if (communicator.rank() < active_ranks) {
-    LevelResult result = measure_level(active_ranks, seconds);
+    LevelResult result = measure_level(active_ranks, end_ns, after_round);
     mine.host_issue_us = result.host_issue_us;
     mine.levels.push_back(std::move(result.level));
   }
@@ -251,24 +257,24 @@ class WalkingBuffer {
 constexpr std::array exchange_sizes_bytes{64,     1024,    4096,    16384,  65536,
                                           262144, 1048576, 4194304, 8388608};
 
-/// Median over repeats of `measure()` in microseconds, then the slowest rank's; collective.
+/// Median over repeats of `measure()` in microseconds, then the slowest rank's; collective. Repeats
+/// until `seconds` are over on rank 0, between `least_repeats` and 400.
 template <class Measure>
 std::array<double, 3> repeated(Communicator& communicator, double seconds, Measure&& measure) {
-  constexpr int least = 5;
-  constexpr int most = 400;
+  constexpr std::size_t most = 400;
   measure();
-  communicator.barrier();
-  const std::int64_t begin = now_ns();
-  measure();
-  const double one = static_cast<double>(now_ns() - begin) * 1e-9;
-  const double wanted = std::clamp(seconds / std::max(one, 1e-9), double{least}, double{most});
-  const auto repeats = static_cast<int>(broadcast_numbers(communicator, {wanted}).front());
+  const std::int64_t end = now_ns() + static_cast<std::int64_t>(seconds * 1e9);
   std::vector<double> times;
-  for (int i = 0; i < repeats; ++i) {
-    communicator.barrier();
-    const std::int64_t start = now_ns();
-    measure();
-    times.push_back(static_cast<double>(now_ns() - start) * us_per_ns);
+  double goes_on = 1;
+  while (goes_on > 0) {
+    for (int i = 0; i < least_repeats; ++i) {
+      communicator.barrier();
+      const std::int64_t start = now_ns();
+      measure();
+      times.push_back(static_cast<double>(now_ns() - start) * us_per_ns);
+    }
+    const bool may_go_on = times.size() < most && now_ns() < end;
+    goes_on = broadcast_numbers(communicator, {may_go_on ? 1.0 : 0.0}).front();
   }
   std::array<double, 3> result{core::median(times), core::quantile(times, 0.1),
                                core::quantile(times, 0.9)};
@@ -317,7 +323,7 @@ void measure_reductions(Communicator& communicator, double seconds,
 
 void measure_collectives(Communicator& communicator, double seconds,
                          core::Measurements& measurements) {
-  constexpr std::array sizes_bytes{65536, 1048576, 8388608};
+  constexpr std::array sizes_bytes{1024, 8192, 65536, 262144, 1048576, 4194304, 8388608, 16777216};
   std::vector<int> ranks(static_cast<std::size_t>(communicator.size()));
   std::iota(ranks.begin(), ranks.end(), 0);
   WalkingBuffer buffer;
@@ -337,35 +343,56 @@ void measure_collectives(Communicator& communicator, double seconds,
   }
 }
 
+/// Logical cores that any of these ranks may use: a launcher may bind each to its own.
+std::int64_t cores_of_all(Communicator& communicator) {
+  const std::vector<int> mine = allowed_cores();
+  std::set<double> all;
+  for (const auto& cores : gather_numbers(communicator, {mine.begin(), mine.end()})) {
+    all.insert(cores.begin(), cores.end());
+  }
+  return all.empty() ? usable_cores() : within_quota(static_cast<std::int64_t>(all.size()));
+}
+
 }  // namespace
 
 core::Measurements calibrate(Communicator& communicator, const CalibrationSettings& settings) {
+  const std::int64_t start_ns = now_ns();
   kernels::set_thread_count(settings.threads_per_rank);
+  const auto at_share = [&](double share) {
+    return start_ns + static_cast<std::int64_t>(settings.seconds * share * 1e9);
+  };
+  const auto seconds_until = [&](double share) {
+    return std::max(0.0, static_cast<double>(at_share(share) - now_ns()) * 1e-9);
+  };
   const auto say = [&](const std::string& what) {
-    if (settings.progress) settings.progress(what);
+    if (!settings.progress) return;
+    settings.progress(what, static_cast<double>(now_ns() - start_ns) * 1e-9 / settings.seconds);
   };
   core::Measurements measurements;
   measurements.provenance = host_provenance();
   measurements.threads_per_rank = settings.threads_per_rank;
-  measurements.cores = usable_cores();
+  measurements.cores = cores_of_all(communicator);
   measurements.memory = usable_memory();
   measurements.transport = communicator.library();
   const std::vector<int> sizes = level_sizes(communicator.size());
   const double kernel_share = communicator.size() == 1 ? 0.95 : 0.8;
-  const double per_level = settings.seconds * kernel_share / static_cast<double>(sizes.size());
-  for (const int active_ranks : sizes) {
-    say("kernels, " + std::to_string(active_ranks) + " of " + std::to_string(communicator.size()) +
-        " ranks at work");
-    add_level(communicator, active_ranks, per_level, measurements);
+  for (std::size_t level = 0; level < sizes.size(); ++level) {
+    const auto says_what = [&, active = sizes[level]] {
+      say("kernels, " + std::to_string(active) + " of " + std::to_string(communicator.size()) +
+          " ranks at work");
+    };
+    says_what();
+    const double share =
+        kernel_share * static_cast<double>(level + 1) / static_cast<double>(sizes.size());
+    add_level(communicator, sizes[level], at_share(share), says_what, measurements);
   }
   if (communicator.size() > 1) {
-    const double seconds = settings.seconds * (1.0 - kernel_share);
     say("exchanges between ranks");
-    measure_exchanges(communicator, 0.4 * seconds, measurements);
+    measure_exchanges(communicator, 0.4 * seconds_until(1.0), measurements);
     say("reductions");
-    measure_reductions(communicator, 0.25 * seconds, measurements);
+    measure_reductions(communicator, 0.4 * seconds_until(1.0), measurements);
     say("collectives");
-    measure_collectives(communicator, 0.25 * seconds, measurements);
+    measure_collectives(communicator, 0.8 * seconds_until(1.0), measurements);
   }
   return communicator.rank() == 0 ? measurements : core::Measurements{};
 }

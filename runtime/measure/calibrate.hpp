@@ -10,11 +10,14 @@ namespace paceline::runtime {
 
 struct CalibrationSettings {
   int threads_per_rank = 1;
-  /// About how long all of it takes.
+  /// What all of it may take. On a busy machine there are fewer repeats, at least two of each
+  /// kernel and `least_repeats` of each message size; only those may take longer.
   double seconds = 50;
-  /// Called now and then with what is being measured.
-  std::function<void(const std::string&)> progress;
+  /// Called now and then by this rank: what is being measured, share of `seconds` that is used.
+  std::function<void(const std::string&, double)> progress;
 };
+
+inline constexpr int least_repeats = 5;
 
 /// Measures what predictions need on this host: every kernel in its place in one-block training
 /// steps of many widths, token counts and batches, while 1, 2, 4, … and all ranks compute;

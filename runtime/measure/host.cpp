@@ -64,15 +64,25 @@ std::string wall_clock() {
 
 }  // namespace
 
-std::int64_t usable_cores() {
+std::vector<int> allowed_cores() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  std::int64_t cores = 0;
-  if (::sched_getaffinity(0, sizeof set, &set) == 0) cores = CPU_COUNT(&set);
-  if (cores == 0) cores = std::max(1U, std::thread::hardware_concurrency());
-  const double quota = quota_cores();
-  if (quota > 0) cores = std::min(cores, static_cast<std::int64_t>(std::ceil(quota)));
+  std::vector<int> cores;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(static_cast<std::size_t>(core), &set)) cores.push_back(core);
+  }
   return cores;
+}
+
+std::int64_t within_quota(std::int64_t cores) {
+  const double quota = quota_cores();
+  return quota > 0 ? std::min(cores, static_cast<std::int64_t>(std::ceil(quota))) : cores;
+}
+
+std::int64_t usable_cores() {
+  const auto allowed = static_cast<std::int64_t>(allowed_cores().size());
+  return within_quota(allowed > 0 ? allowed : std::max(1U, std::thread::hardware_concurrency()));
 }
 
 core::Bytes usable_memory() {
@@ -101,14 +111,21 @@ std::map<std::string, std::string> host_provenance() {
 
 std::string boot_id() { return first_line("/proc/sys/kernel/random/boot_id"); }
 
-core::Bytes peak_resident() { return kib_of("/proc/self/status", "VmHWM"); }
-core::Bytes resident() { return kib_of("/proc/self/status", "VmRSS"); }
+namespace {
+constexpr const char* own_status = "/proc/self/status";
+}
 
-bool reset_peak_resident() {
+ResidentRise::ResidentRise() {
   std::ofstream file("/proc/self/clear_refs");
   file << "5";
   file.flush();
-  return file.good();
+  resident_ = kib_of(own_status, "VmRSS");
+  file_pages_ = kib_of(own_status, "RssFile");
+}
+
+core::Bytes ResidentRise::so_far() const {
+  const core::Bytes more_code = kib_of(own_status, "RssFile") - file_pages_;
+  return std::max(core::Bytes{}, kib_of(own_status, "VmHWM") - resident_ - more_code);
 }
 
 }  // namespace paceline::runtime

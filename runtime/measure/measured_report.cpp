@@ -1,3 +1,5 @@
+#include "runtime/measure/measured_report.hpp"
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -5,8 +7,6 @@
 #include "core/error.hpp"
 #include "core/statistics.hpp"
 #include "runtime/comm/numbers.hpp"
-#include "runtime/measure/host.hpp"
-#include "runtime/measure/timed_run.hpp"
 
 namespace paceline::runtime {
 namespace {
@@ -18,57 +18,6 @@ using models::Operation;
 constexpr double us_per_ns = 1e-3;
 
 double us(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) * us_per_ns; }
-
-std::vector<std::size_t> collectives_of(const models::Program& program) {
-  std::vector<std::size_t> indices;
-  for (std::size_t i = 0; i < program.operations.size(); ++i) {
-    if (std::holds_alternative<models::CollectiveShape>(program.operations[i].shape)) {
-      indices.push_back(i);
-    }
-  }
-  return indices;
-}
-
-/// What all ranks know together: how long each step took, when the last member joined each
-/// collective and when it had ended everywhere.
-struct WorldTimes {
-  bool shared_clock = true;
-  std::vector<double> step_us;                           // slowest rank
-  std::map<std::size_t, std::vector<double>> joined_us;  // by operation, then step
-  std::map<std::size_t, std::vector<double>> ended_us;
-};
-
-WorldTimes exchange_times(const TimedRun& run, const std::vector<std::size_t>& collectives,
-                          Communicator& communicator) {
-  std::vector<double> mine;
-  for (const StepRecord& step : run.steps) {
-    mine.push_back(us(step.end_ns - step.start_ns));
-    for (const std::size_t index : collectives) {
-      mine.push_back(us(step.joined_ns[index]));
-      mine.push_back(us(step.left_ns[index]));
-    }
-  }
-  std::vector<double> latest = mine;
-  for (const auto& theirs : gather_numbers(communicator, mine)) {
-    for (std::size_t i = 0; i < latest.size(); ++i) latest[i] = std::max(latest[i], theirs.at(i));
-  }
-  latest = broadcast_numbers(communicator, latest);
-
-  WorldTimes world;
-  const auto ids = communicator.gather(boot_id());
-  const bool one_host =
-      std::all_of(ids.begin(), ids.end(), [&](const auto& id) { return id == ids[0]; });
-  world.shared_clock = communicator.broadcast(one_host ? "one" : "several") == "one";
-  std::size_t next = 0;
-  for (std::size_t step = 0; step < run.steps.size(); ++step) {
-    world.step_us.push_back(latest[next++]);
-    for (const std::size_t index : collectives) {
-      world.joined_us[index].push_back(latest[next++]);
-      world.ended_us[index].push_back(latest[next++]);
-    }
-  }
-  return world;
-}
 
 TimelinePhase phase_of(const Operation& operation) {
   switch (operation.phase) {
@@ -87,7 +36,7 @@ TimelinePhase phase_of(const Operation& operation) {
 }
 
 void add_step(const models::Program& program, const StepRecord& step, std::size_t number,
-              const WorldTimes& world, core::PhaseTimes& phases) {
+              const ClockAlignment& clock, const WorldTimes& world, core::PhaseTimes& phases) {
   for (const TimelineEntry& entry : step.timeline) {
     const Operation& operation = program.operations[entry.operation];
     const double duration = us(entry.end_ns - entry.issued_ns);
@@ -95,9 +44,9 @@ void add_step(const models::Program& program, const StepRecord& step, std::size_
         entry.what == TimelineEntry::What::finish_wait ||
         (entry.what == TimelineEntry::What::operation && operation.phase == Phase::communication);
     double straggler = 0;
-    if (waits && world.shared_clock) {
+    if (waits && world.separates_waits) {
       const double last_joined = world.joined_us.at(entry.operation)[number];
-      straggler = std::clamp(last_joined - us(entry.issued_ns), 0.0, duration);
+      straggler = std::clamp(last_joined - clock.on_rank_0_us(entry.issued_ns), 0.0, duration);
     }
     phases[TimelinePhase::straggler_wait] += straggler;
     phases[phase_of(operation)] += duration - straggler;
@@ -126,7 +75,7 @@ core::PhaseTimes typical_phases(const models::Program& program, const TimedRun& 
   const double scale = core::median(world.step_us) / static_cast<double>(chosen.size());
   for (const std::size_t number : chosen) {
     core::PhaseTimes phases;
-    add_step(program, run.steps[number], number, world, phases);
+    add_step(program, run.steps[number], number, run.clock, world, phases);
     for (std::size_t i = 0; i < core::count_of<TimelinePhase>; ++i) {
       const auto phase = static_cast<TimelinePhase>(i);
       total[phase] += phases[phase] / world.step_us[number] * scale;
@@ -251,10 +200,8 @@ core::Report part_of(const models::Experiment& experiment, const models::Program
   part.identity.experiment_hash = experiment.hash();
   part.identity.program_hashes = {program.hash()};
   rank.phases_us = typical_phases(program, run, world);
-  if (world.shared_clock) {
-    rank.clock_offset_us = 0.0;  // CLOCK_MONOTONIC is one clock for all processes of a host
-    rank.clock_uncertainty_us = 0.0;
-  }
+  rank.clock_offset_us = run.clock.offset_us();
+  rank.clock_uncertainty_us = run.clock.uncertainty_us();
   part.ranks = {std::move(rank)};
   part.counted_work = {counted_in(run)};
   part.reference_rate = core::ReferenceRate{.gflop_per_s = core::median(run.reference_gflop_per_s),
@@ -263,13 +210,20 @@ core::Report part_of(const models::Experiment& experiment, const models::Program
   return part;
 }
 
+std::string clock_text(const WorldTimes& world) {
+  if (!world.separates_waits) {
+    return "the ranks' clocks are not known well enough: straggler_wait is inside "
+           "exposed_communication";
+  }
+  return world.one_clock ? "one for all ranks" : "aligned by a ping-pong before and after the run";
+}
+
 }  // namespace
 
 core::Report measured_report(const models::Experiment& experiment, const models::Program& program,
-                             const TimedRun& run, Communicator& communicator,
-                             core::RankReport this_rank) {
+                             const TimedRun& run, const WorldTimes& world,
+                             Communicator& communicator, core::RankReport this_rank) {
   if (run.steps.empty()) throw core::InvariantError("a report of no timed steps");
-  const WorldTimes world = exchange_times(run, collectives_of(program), communicator);
   core::Report report = part_of(experiment, program, run, world, std::move(this_rank));
   const auto texts = communicator.gather(core::report_text(report));
   if (texts.empty()) return {};
@@ -294,10 +248,7 @@ core::Report measured_report(const models::Experiment& experiment, const models:
     payload += collective.bytes.value();
   }
   report.gradient_bytes_on_wire = core::Bytes(payload);
-  if (!world.shared_clock) {
-    report.provenance["clock"] =
-        "hosts have clocks of their own: straggler_wait is inside exposed_communication";
-  }
+  report.provenance["clock"] = clock_text(world);
   return report;
 }
 

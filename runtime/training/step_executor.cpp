@@ -1,6 +1,8 @@
 #include "runtime/training/step_executor.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <utility>
 
 #include "core/error.hpp"
 #include "runtime/kernels/execute.hpp"
@@ -70,7 +72,44 @@ void StepExecutor::execute(std::size_t index, std::int64_t step, StepRecord& rec
       return;
     default:
       kernels::execute<float>(program_, operation, storage_, step + 1, record.counted);
+      if (operation.kind == OperationKind::cross_entropy) check_loss(index, step);
   }
+}
+
+void StepExecutor::check_loss(std::size_t index, std::int64_t step) const {
+  const float loss = storage_.values(program_.operations[index].outputs[0]).front();
+  if (std::isfinite(loss)) return;
+  throw core::RunError(
+      "the loss of step " + std::to_string(step) + " is " + std::to_string(loss) +
+      ", and the first tensor that is not finite is " + first_not_finite(index) +
+      " (lower /training/learning_rate, or look for values in the data that are not numbers)");
+}
+
+std::string StepExecutor::first_not_finite(std::size_t index) const {
+  const auto is_finite = [&](models::TensorId id) {
+    if (program_.at(id).type != core::DataType::fp32) return true;
+    const std::span<const float> values = std::as_const(storage_).values(id);
+    return std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
+  };
+  for (const models::TensorId id : program_.parameters) {
+    if (!is_finite(id)) return "parameter " + program_.at(id).name();
+  }
+  // Memory of tensors that nobody reads any more holds others by now.
+  const auto is_kept = [&](models::TensorId id) {
+    return std::any_of(program_.operations.begin() + static_cast<std::ptrdiff_t>(index),
+                       program_.operations.end(), [&](const Operation& later) {
+                         return std::find(later.inputs.begin(), later.inputs.end(), id) !=
+                                later.inputs.end();
+                       });
+  };
+  for (std::size_t i = 0; i <= index; ++i) {
+    for (const models::TensorId id : program_.operations[i].outputs) {
+      if (is_kept(id) && !is_finite(id)) {
+        return program_.at(id).name() + " of " + program_.operations[i].name();
+      }
+    }
+  }
+  return "the loss itself";
 }
 
 void StepExecutor::load_batch(const Operation& operation, std::int64_t step, StepRecord& record) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "models/program.hpp"
@@ -49,11 +50,16 @@ class StepExecutor {
                BatchSource& source, StatusBoard* board, std::int64_t first_image_of_rank,
                std::int64_t images_per_micro_step);
 
-  /// Executes step number `step` (from 0). Fills `record` anew.
+  /// Executes step number `step` (from 0). Fills `record` anew. Throws `core::RunError` at a loss
+  /// that is not finite, with the step and the first parameter or tensor that is not.
   void run_step(std::int64_t step, StepRecord& record);
 
  private:
   void execute(std::size_t index, std::int64_t step, StepRecord& record);
+  void check_loss(std::size_t index, std::int64_t step) const;
+  /// Name of the first parameter, else of the first tensor still kept of what the step computed up
+  /// to operation `index`, that holds a value that is not finite; the loss if there is none.
+  [[nodiscard]] std::string first_not_finite(std::size_t index) const;
   void load_batch(const models::Operation& operation, std::int64_t step, StepRecord& record);
   void run_to_end(std::size_t index, StepRecord& record);
   /// Issues a collective on the communication stream.

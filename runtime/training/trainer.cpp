@@ -13,6 +13,8 @@
 #include "runtime/kernels/threads.hpp"
 #include "runtime/measure/clock.hpp"
 #include "runtime/measure/host.hpp"
+#include "runtime/measure/measured_report.hpp"
+#include "runtime/measure/measured_trace.hpp"
 #include "runtime/measure/timed_run.hpp"
 #include "runtime/training/batch_source.hpp"
 #include "runtime/training/initial_weights.hpp"
@@ -128,30 +130,47 @@ class Training {
     if (communicator_.size() > 1) open_board();
   }
 
-  core::Report run() {
-    reset_peak_resident();
-    const core::Bytes before = resident();
+  TrainOutcome run() {
+    // Its operands first, so that they are not taken for the step's memory. It does not run yet:
+    // the buffers that products need beside their operands are the step's.
+    ReferenceProduct reference;
+    const ResidentRise rise;
     Storage<float> storage(program_);
     fill_initial_weights(program_, static_cast<std::uint64_t>(experiment_.training.seed), storage);
     StepExecutor executor(program_, storage, communicator_, *source_, board_.get(),
                           images_of_lower_ranks(), images_per_micro_step());
     const std::int64_t started = now_ns();
     const models::Run timed = timed_part();
-    if (settings_.progress) settings_.progress("timed steps", 0);
-    const TimedRun run =
-        run_timed(executor, communicator_, watchdog_.get(), timed, 0, settings_.expected_step_s);
-    core::RankReport mine = rank_report(before);
+    const std::int64_t all_steps =
+        folder_ ? training_steps(*folder_) : timed.warmup_steps + timed.steps;
+    const TimedRunSettings timed_settings{
+        .watchdog = watchdog_.get(),
+        .run = timed,
+        .first_step = 0,
+        .expected_step_s = settings_.expected_step_s,
+        .progress = [&](std::int64_t step) { tell(step, all_steps); }};
+    const TimedRun run = run_timed(executor, communicator_, reference, rise, timed_settings);
+    core::RankReport mine = rank_report(run.resident_rise);
     std::optional<core::TrainingResult> learnt;
     if (folder_) learnt = train_on(*folder_, executor, storage, timed, run, started);
-    core::Report report =
-        measured_report(experiment_, program_, run, communicator_, std::move(mine));
-    if (learnt) report.training = *learnt;
+    const WorldTimes world = exchange_times(program_, run, communicator_);
+    TrainOutcome outcome;
+    outcome.report =
+        measured_report(experiment_, program_, run, world, communicator_, std::move(mine));
+    if (learnt) outcome.report.training = *learnt;
+    if (settings_.trace_steps > 0) {
+      outcome.trace = measured_trace(programs_, run, world, settings_.trace_steps, communicator_);
+    }
     if (board_) board_->finish();
     communicator_.barrier();
-    return report;
+    return outcome;
   }
 
  private:
+  void tell(std::int64_t done, std::int64_t all) const {
+    if (settings_.progress) settings_.progress(done, all);
+  }
+
   void open_data() {
     const models::Dataset& dataset = experiment_.training.dataset;
     const auto seed = static_cast<std::uint64_t>(experiment_.training.seed);
@@ -173,8 +192,9 @@ class Training {
     if (communicator_.rank() == 0) StatusBoard::unlink(path);
     watchdog_ = std::make_unique<Watchdog>(*board_, [this](int rank, std::int64_t operation) {
       const Program& program = programs_.at(static_cast<std::size_t>(rank));
-      if (operation < 0 || operation >= static_cast<std::int64_t>(program.operations.size())) {
-        return std::string("none (between two steps)");
+      if (operation < 0) return std::string("none yet");
+      if (operation >= static_cast<std::int64_t>(program.operations.size())) {
+        return program.operations.back().name() + " (ended, between two steps)";
       }
       return program.operations[static_cast<std::size_t>(operation)].name();
     });
@@ -206,15 +226,14 @@ class Training {
     return timed;
   }
 
-  core::RankReport rank_report(core::Bytes resident_before) const {
+  core::RankReport rank_report(core::Bytes resident_rise) const {
     core::RankReport report;
     report.rank = communicator_.rank();
     report.device = "cpu_rank";
     report.micro_batch = program_.micro_batch;
     report.peak_memory_total = plan_.arena;
     report.peak_memory = plan_.peak_by_category;
-    const core::Bytes peak = peak_resident();
-    report.resident_rise = peak > resident_before ? peak - resident_before : core::Bytes{};
+    report.resident_rise = resident_rise;
     report.not_counted = {"evaluation", "program and library code", "data set"};
     return report;
   }
@@ -237,6 +256,7 @@ class Training {
       for (; step < end; ++step) {
         executor.run_step(step, record);
         losses.push_back(record.loss);
+        tell(step + 1, training_steps(folder));
       }
       const std::int64_t evaluation_started = now_ns();
       result.loss_by_epoch.push_back(mean_loss(losses));
@@ -244,10 +264,6 @@ class Training {
       result.held_out_accuracy_by_epoch.push_back(
           evaluation.accuracy(ImageFolder::Split::test, program_, storage, communicator_));
       evaluation_ns += now_ns() - evaluation_started;
-      if (settings_.progress) {
-        settings_.progress("epoch " + std::to_string(epoch),
-                           static_cast<double>(epoch) / static_cast<double>(result.epochs));
-      }
     }
     result.wall_time_s = static_cast<double>(now_ns() - started - evaluation_ns) * 1e-9;
     result.held_out_accuracy = result.held_out_accuracy_by_epoch.back();
@@ -281,7 +297,7 @@ class Training {
 
 }  // namespace
 
-core::Report train(Communicator& communicator, const TrainSettings& settings) {
+TrainOutcome train(Communicator& communicator, const TrainSettings& settings) {
   const Experiment& experiment = settings.experiment;
   check_ranks_agree(communicator, experiment);
   if (communicator.size() != experiment.parallel.world_size) {
@@ -292,11 +308,11 @@ core::Report train(Communicator& communicator, const TrainSettings& settings) {
             std::to_string(experiment.parallel.world_size) + " paceline-rt train …)");
   }
   kernels::set_thread_count(settings.threads_per_rank);
-  core::Report report = Training(communicator, settings).run();
-  if (communicator.rank() != 0) return report;
-  for (const auto& [key, value] : host_provenance()) report.provenance[key] = value;
-  report.provenance["threads_per_rank"] = std::to_string(settings.threads_per_rank);
-  return report;
+  TrainOutcome outcome = Training(communicator, settings).run();
+  if (communicator.rank() != 0) return {};
+  for (const auto& [key, value] : host_provenance()) outcome.report.provenance[key] = value;
+  outcome.report.provenance["threads_per_rank"] = std::to_string(settings.threads_per_rank);
+  return outcome;
 }
 
 }  // namespace paceline::runtime

@@ -93,13 +93,6 @@ TEST_F(BadUsage, a_tolerance_is_a_number) {
   }
 }
 
-TEST_F(BadUsage, compare_wants_one_prediction) {
-  EXPECT_THAT(message_of({"compare", "measured.1.json", "measured.2.json"}),
-              HasSubstr("got 0 predicted and 2 measured reports"));
-  EXPECT_THAT(message_of({"compare", "predicted.json", "predicted.json"}),
-              HasSubstr("got 2 predicted and 0 measured reports"));
-}
-
 TEST_F(BadUsage, kinds_give_the_nearest) {
   EXPECT_THAT(message_of({"list", "gpu"}), HasSubstr("unknown kind \"gpu\", did you mean gpus?"));
   EXPECT_THAT(message_of({"check", "--schema", "reports"}), HasSubstr("did you mean report?"));

@@ -148,13 +148,37 @@ TEST(ComparisonScreen, shows_raw_and_normalised_errors) {
 }
 
 TEST(ComparisonScreen, the_waterfall_adds_up_to_the_step) {
-  // matmul: 80 − 100 · 0.9 = −10; adamw: 5 − 4.5 = +0.5; the step: 100 − 112.5 = −12.5; so −3.0
-  // stand outside rank 0's operations: of the step of 112.5 µs −8.9, +0.4 and −2.7 %.
+  // Products: 80 − 100 · 0.9 = −10; optimizer: 5 − 4.5 = +0.5; collectives: 15 − 18 = −3; together
+  // the step's 100 − 112.5 = −12.5: of the step of 112.5 µs −8.9, +0.4, −2.7 and −11.1 %.
   EXPECT_THAT(
       comparison_screen(compared_hand_made(), 100),
-      AllOf(HasSubstr("matmul                                80.0           90.0      −10.0  "
-                      "   −8.9 %  ▒▒▒▒▒▒▒▒▒▒▒▒▒▒\n"),
-            HasSubstr("+0.5     +0.4 %  █\n"), HasSubstr("−3.0     −2.7 %  ▒▒▒▒\n")));
+      AllOf(HasSubstr("products                    80.0           90.0      −10.0     −8.9 %  "
+                      "▒▒▒▒▒▒▒▒▒▒▒▒▒▒\n"),
+            HasSubstr("+0.5     +0.4 %  █\n"), HasSubstr("−3.0     −2.7 %  ▒▒▒▒\n"),
+            HasSubstr("−12.5    −11.1 %\n"), Not(HasSubstr("\n  norms "))));
+}
+
+TEST(ComparisonScreen, reports_of_one_kind_are_this_and_first) {
+  ComparedReports compared = compared_hand_made();
+  compared.sides = ComparedReports::Sides::alike;
+  compared.is_same_experiment = false;
+  EXPECT_THAT(comparison_screen(compared, 100),
+              AllOf(HasSubstr("this µs"), HasSubstr("first µs"), Not(HasSubstr("predicted")),
+                    HasSubstr("They are of different experiments."),
+                    HasSubstr("the first-named report's 40.0\nGFLOP/s")));
+}
+
+TEST(ComparisonsScreen, several_start_with_a_table_of_their_steps) {
+  const ComparedReports one = compared_hand_made();
+  ComparedReports other = one;
+  other.predicted_name = "q.json";
+  const std::string screen = comparisons_screen({one, other}, 100);
+  EXPECT_THAT(screen, testing::StartsWith(
+                          "  report  step µs  measured µs    error  norm. error\n"
+                          "  p.json    100.0        125.0  −20.0 %      −11.1 %\n"
+                          "  q.json    100.0        125.0  −20.0 %      −11.1 %\n"
+                          "\nvit_digits, 2 ranks, 16 images a step: p.json against m.json."));
+  EXPECT_EQ(comparisons_screen({one}, 100), comparison_screen(one, 100));
 }
 
 TEST(ComparisonScreen, without_reference_rates_there_is_no_normalised_column) {

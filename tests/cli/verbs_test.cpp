@@ -155,6 +155,41 @@ TEST_F(Verbs, compare_takes_the_median_of_several_measured_reports) {
   EXPECT_THAT(ran.out, AllOf(HasSubstr("−4.3 %"), HasSubstr("differ by 9.1 %")));
 }
 
+TEST_F(Verbs, compare_takes_reports_of_one_kind_and_puts_the_first_below_the_line) {
+  // 1.2 against 1.1 times the prediction on hosts that are alike: 1.2/1.1 − 1 = +9.1 %.
+  const Ran measured = run({"compare", "measured.1.json", "measured.2.json"});
+  EXPECT_EQ(measured.code, 0) << measured.err;
+  EXPECT_THAT(measured.out, AllOf(HasSubstr("measured.2.json against measured.1.json."),
+                                  HasSubstr("this ms"), HasSubstr("first ms"), HasSubstr("+9.1 %"),
+                                  Not(HasSubstr("different experiments"))));
+  const Ran predicted = run({"compare", "predicted.json", "predicted.json", "--tolerance", "0"});
+  EXPECT_EQ(predicted.code, 0) << predicted.err;
+  EXPECT_THAT(predicted.out, HasSubstr("0.0 %"));
+}
+
+TEST_F(Verbs, compare_takes_predictions_of_different_experiments) {
+  const Ran made =
+      run({"predict", "experiment.json", "--set", "training.micro_batch=4", "--json", "half.json"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  const Ran ran = run({"compare", "predicted.json", "half.json"});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("half.json against predicted.json. They are of different"),
+                             HasSubstr("Where the difference comes from")));
+}
+
+TEST_F(Verbs, compare_of_many_starts_with_a_line_each_and_fails_for_each) {
+  const Ran ran = run({"compare", "measured.1.json", "measured.2.json", "measured.json",
+                       "--tolerance", "0.1", "--json", "many.json"});
+  // 1.25/1.1 − 1 = +13.6 %, both on hosts that are alike: beyond 10 %; 9.1 % is not.
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_EQ(ran.err, "measured.json: the step is off by +13.6 % normalised (tolerance 10.0 %)\n");
+  EXPECT_THAT(ran.out, testing::StartsWith("  report "));
+  const core::Json json = parsed(workplace_->read("many.json"));
+  EXPECT_NEAR(json["step_error"].get<double>(), 1.2 / 1.1 - 1.0, 1e-9);
+  ASSERT_EQ(json["further"].size(), 1U);
+  EXPECT_NEAR(json["further"][0]["step_error"].get<double>(), 1.25 / 1.1 - 1.0, 1e-9);
+}
+
 TEST_F(Verbs, scoreboard_joins_a_folder) {
   const Ran ran = run({"scoreboard", "--runs", "runs", "--markdown", "board.md"});
   EXPECT_EQ(ran.code, 0) << ran.err;

@@ -25,6 +25,8 @@ from torch.nn import functional
 STEPS = 10
 NOISE_STD = 0.05
 ADAMW = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.05}
+SGD = {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.05}
+CLIP_NORM = 1.0
 DTYPE_NAMES = {torch.float32: "float32", torch.float64: "float64", torch.int32: "int32"}
 COUNTS_FILE = "timm_parameter_counts.json"
 COUNTED_CLASSES = 1000
@@ -60,6 +62,8 @@ class Golden(NamedTuple):
     classes: int
     batch: int
     seed: int
+    class_token: bool = True  # without: mean over tokens, after the last norm
+    sgd: bool = False  # SGD with momentum and clipped gradients instead of AdamW
 
 
 GOLDENS = (
@@ -85,6 +89,30 @@ GOLDENS = (
         batch=3,
         seed=2,
     ),
+    Golden(
+        name="sgd_clipped",
+        image_size=24,
+        patch_size=8,
+        width=24,
+        depth=1,
+        heads=3,
+        classes=7,
+        batch=3,
+        seed=3,
+        sgd=True,
+    ),
+    Golden(
+        name="mean_pool",
+        image_size=16,
+        patch_size=8,
+        width=24,
+        depth=2,
+        heads=3,
+        classes=5,
+        batch=3,
+        seed=4,
+        class_token=False,
+    ),
 )
 
 
@@ -101,8 +129,9 @@ def make_model(golden: Golden, generator: torch.Generator) -> VisionTransformer:
         num_heads=golden.heads,
         mlp_ratio=4.0,
         qkv_bias=True,
-        class_token=True,
-        global_pool="token",
+        class_token=golden.class_token,
+        global_pool="token" if golden.class_token else "avg",
+        fc_norm=False,
         act_layer=nn.GELU,
     )
     with torch.no_grad():
@@ -142,15 +171,46 @@ def gradients_of(model: nn.Module, prefix: str) -> dict[str, Tensor]:
     return {prefix + name: p.grad.clone() for name, p in model.named_parameters()}
 
 
-def train(model: nn.Module, images: Tensor, labels: Tensor) -> list[float]:
-    """Take STEPS AdamW steps on one batch; return the loss before each step."""
-    optimizer = torch.optim.AdamW(model.parameters(), **ADAMW)
-    losses = []
+def train(golden: Golden, model: nn.Module, images: Tensor, labels: Tensor) -> list[float]:
+    """Take STEPS optimizer steps on one batch; return the loss before each step."""
+    optimizer = (
+        torch.optim.SGD(model.parameters(), **SGD)
+        if golden.sgd
+        else torch.optim.AdamW(model.parameters(), **ADAMW)
+    )
+    losses, norms = [], []
     for _ in range(STEPS):
         _, loss = backward(model, images, labels)
         losses.append(loss.item())
+        if golden.sgd:
+            norms.append(nn.utils.clip_grad_norm_(model.parameters(), CLIP_NORM).item())
         optimizer.step()
+    if golden.sgd and not min(norms) < CLIP_NORM < max(norms):
+        raise RuntimeError(f"the steps must be clipped and not clipped, norms are {norms}")
     return losses
+
+
+def optimizer_settings(golden: Golden) -> dict[str, Any]:
+    if golden.sgd:
+        return {
+            "name": "sgd",
+            "learning_rate": SGD["lr"],
+            "momentum": SGD["momentum"],
+            "weight_decay": SGD["weight_decay"],
+            "weight_decay_on": "all parameters",
+            "clip_norm": CLIP_NORM,
+            "steps": STEPS,
+        }
+    return {
+        "name": "adamw",
+        "learning_rate": ADAMW["lr"],
+        "beta1": ADAMW["betas"][0],
+        "beta2": ADAMW["betas"][1],
+        "epsilon": ADAMW["eps"],
+        "weight_decay": ADAMW["weight_decay"],
+        "weight_decay_on": "all parameters",
+        "steps": STEPS,
+    }
 
 
 def compute(golden: Golden) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -168,7 +228,7 @@ def compute(golden: Golden) -> tuple[dict[str, Any], dict[str, Tensor]]:
     tensors |= gradients_of(model, "gradients/")
     backward(double_model, images.double(), labels)
     tensors |= gradients_of(double_model, "gradients_fp64/")
-    losses = train(model, images, labels)
+    losses = train(golden, model, images, labels)
     tensors |= parameters_of(model, f"after_{STEPS}_steps/")
     return describe(golden, model, loss.item(), losses), tensors
 
@@ -189,20 +249,12 @@ def describe(
             "heads": golden.heads,
             "mlp_hidden": model.blocks[0].mlp.fc1.out_features,
             "classes": golden.classes,
+            "class_token": golden.class_token,
             "layer_norm_epsilon": layer_norm_epsilon(model),
             "activation": mlp_activation(model),
         },
         "batch": golden.batch,
-        "optimizer": {
-            "name": "adamw",
-            "learning_rate": ADAMW["lr"],
-            "beta1": ADAMW["betas"][0],
-            "beta2": ADAMW["betas"][1],
-            "epsilon": ADAMW["eps"],
-            "weight_decay": ADAMW["weight_decay"],
-            "weight_decay_on": "all parameters",
-            "steps": STEPS,
-        },
+        "optimizer": optimizer_settings(golden),
         "loss": loss,
         "losses": losses,
     }
@@ -315,6 +367,9 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--counts", action="store_true", help=f"write only {COUNTS_FILE}, not the goldens"
     )
+    parser.add_argument(
+        "--only", metavar="NAME", choices=[g.name for g in GOLDENS], help="write only this golden"
+    )
     return parser.parse_args()
 
 
@@ -327,6 +382,8 @@ def main() -> int:
         write_counts(arguments.out)
         return 0
     for golden in GOLDENS:
+        if arguments.only not in (None, golden.name):
+            continue
         write_golden(golden, arguments.out)
     return 0
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A rank that dies, stops, throws or disagrees ends the whole run in bounded time, by name, with no
 # orphan and nothing under the report's name.
-#   rank_failure_test.sh killed|stopped|throws|disagrees|wrong_count PROGRAM
+#   rank_failure_test.sh killed|stopped|throws|disagrees|wrong_count|not_finite PROGRAM
 set -u
 name=$1
 program=$2
@@ -53,8 +53,8 @@ case $name in
     start
     kill -KILL "$(victim)"
     finish 10
-    [ "$code" -ne 0 ] || fail "exit code 0"
-    grep -Eq 'rank 1 died in step [0-9]+, operation [a-z]' "$work/stderr" || fail "rank 1 and its operation not named"
+    [ "$code" -eq 1 ] || fail "exit code $code"
+    grep -Eq 'rank 1 died in step [0-9]+, operation [a-z]+\.' "$work/stderr" || fail "rank 1 and its operation not named"
     ;;
   stopped)
     start --expected-step-us 1000   # the least deadline, 10 s, holds
@@ -62,8 +62,8 @@ case $name in
     kill -STOP "$process"
     finish 25
     kill -KILL "$process" 2>/dev/null
-    [ "$code" -ne 0 ] || fail "exit code 0"
-    grep -Eq 'rank 1 is furthest behind, stopped .SIGSTOP. in step [0-9]+, operation [a-z]' "$work/stderr" || fail "rank 1 and its operation not named"
+    [ "$code" -eq 1 ] || fail "exit code $code"
+    grep -Eq 'rank 1 is furthest behind, stopped .SIGSTOP. in step [0-9]+, operation [a-z]+\.' "$work/stderr" || fail "rank 1 and its operation not named"
     ;;
   throws)
     # Rank 1 gets a folder without images and throws after the ranks have met.
@@ -77,7 +77,7 @@ SH
       > "$work/stdout" 2> "$work/stderr" &
     launcher=$!
     finish 20
-    [ "$code" -ne 0 ] || fail "exit code 0"
+    [ "$code" -eq 2 ] || fail "exit code $code"   # bad input
     grep -q 'rank 1' "$work/stderr" || fail "rank 1 not named"
     grep -q 'holds no data set' "$work/stderr" || fail "cause not named"
     ;;
@@ -104,11 +104,22 @@ SH
     [ "$code" -eq 2 ] || fail "exit code $code"
     grep -q 'parallel/world_size: got 3 (2 ranks were started' "$work/stderr" || fail "counts not named"
     ;;
+  not_finite)
+    sed 's/"micro_batch": 8/"micro_batch": 8, "learning_rate": 1e30/' "$work/other.json" \
+      > "$work/broken.json"
+    "$mpirun" -n 2 "$program" train "$work/broken.json" --json "$work/report.json" \
+      > "$work/stdout" 2> "$work/stderr" &
+    launcher=$!
+    finish 20
+    [ "$code" -eq 1 ] || fail "exit code $code"
+    grep -Eq 'rank [01]: the loss of step [0-9]+ is -?(nan|inf), and the first tensor that is not finite is' \
+      "$work/stderr" || fail "step and tensor not named"
+    ;;
   *) fail "no case $name" ;;
 esac
 sleep 1
 pgrep -f "^$program train $work/" > /dev/null && fail "an orphan is left"
 [ -e "$work/report.json" ] && fail "a report was written"
 ls "$work"/report.json.partial* 2>/dev/null && fail "a partial report is left"
-echo "$name: $(grep -m1 paceline-rt "$work/stderr")"
+echo "$name, exit code $code: $(grep -m1 paceline-rt "$work/stderr")"
 exit 0

@@ -48,6 +48,19 @@ TEST(CompareReject, a_report_that_cannot_be_trusted_by_its_name) {
                     HasSubstr("m.json: collective bucket0 has a bandwidth measured by one rank")));
 }
 
+TEST(CompareReject, reports_of_one_kind_that_cannot_be_trusted) {
+  Report broken = hand_made_measurement();
+  broken.ranks[0].phases_us[core::TimelinePhase::other] = 10;
+  try {
+    static_cast<void>(compare_alike(broken, hand_made_measurement(), "a.json", "b.json"));
+    FAIL();
+  } catch (const core::ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "a.json: phases of rank 0 sum to 135.0 us (must be the step of 125.0 us "
+                 "within 1 %)");
+  }
+}
+
 TEST(CompareReject, a_prediction_without_a_time) {
   Report predicted = hand_made_prediction();
   predicted.step_time_us.reset();

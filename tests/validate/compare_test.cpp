@@ -85,6 +85,55 @@ TEST(Compare, kinds_are_sums_over_their_operations) {
   EXPECT_DOUBLE_EQ(find(comparison.kinds, "adamw").raw_error(), 0.0);
 }
 
+TEST(Compare, classes_partition_the_step_of_rank_0) {
+  Report predicted = hand_made_prediction();
+  predicted.operations[1].kind = "gelu";       // 10
+  predicted.operations[0].kind = "attention";  // 20
+  core::OperationReport norm = predicted.operations[0];
+  norm.id = "norm";
+  norm.kind = "layer_norm_gradient";
+  norm.time_us.median = 4;
+  predicted.operations.push_back(norm);
+  core::OperationReport counted_elsewhere = norm;
+  counted_elsewhere.id = "bucket0";
+  counted_elsewhere.phase = "communication";
+  predicted.operations.push_back(counted_elsewhere);
+  // 3 of the exposed communication were waiting for a straggler; what is left of the step of 100
+  // after 50 + 20 + 4 + 10 + 5 + 12 + 3 is −4: the four of the norm came out of no phase.
+  for (core::RankReport& rank : predicted.ranks) {
+    rank.phases_us[core::TimelinePhase::exposed_communication] = 12;
+    rank.phases_us[core::TimelinePhase::straggler_wait] = 3;
+  }
+  const Comparison comparison = compare_hand_made(predicted, hand_made_measurement());
+  std::vector<std::string> names;
+  std::vector<double> times;
+  double sum = 0;
+  for (const Difference& one : comparison.classes) {
+    names.push_back(one.what);
+    times.push_back(one.predicted_us);
+    sum += one.predicted_us;
+  }
+  EXPECT_EQ(names, operation_classes());
+  EXPECT_THAT(times, ElementsAre(50, 20, 4, 10, 5, -4, 12, 3));
+  EXPECT_DOUBLE_EQ(sum, 100);
+  EXPECT_DOUBLE_EQ(find(comparison.classes, "products").measured_us, 100.0);
+  EXPECT_DOUBLE_EQ(find(comparison.classes, "host").measured_us, 0.0);
+  EXPECT_DOUBLE_EQ(find(comparison.classes, "collectives").normalised_us, 18.0);  // 20 · 36/40
+}
+
+TEST(CompareAlike, takes_different_experiments_and_names_the_files) {
+  Report other = hand_made_prediction();
+  other.identity.experiment_hash = "another";
+  other.operations[1].id = "fc3";
+  const Comparison comparison =
+      compare_alike(other, hand_made_prediction(), "other.json", "first.json");
+  EXPECT_DOUBLE_EQ(comparison.step.raw_error(), 0.0);
+  EXPECT_THAT(comparison.only_in_one, ElementsAre("operation fc3 (only in other.json)",
+                                                  "operation fc2 (only in first.json)"));
+  EXPECT_FALSE(same_experiment(other, hand_made_prediction()));
+  EXPECT_TRUE(same_experiment(hand_made_measurement(), hand_made_prediction()));
+}
+
 TEST(Compare, operations_and_collectives_join_by_id_in_the_prediction_s_order) {
   Report measured = hand_made_measurement();
   std::reverse(measured.operations.begin(), measured.operations.end());
@@ -144,6 +193,28 @@ TEST(FaultsOf, ranks_must_add_up_to_the_world) {
   measured.ranks[0].represents = 4;
   EXPECT_THAT(faults_of(measured),
               ElementsAre("ranks stand for 5 ranks (must be the 2 of world_size)"));
+}
+
+TEST(FaultsOf, ranks_that_counted_other_work_disagree) {
+  Report measured = hand_made_measurement();
+  measured.counted_work[0]["all_reduce"].calls = 3;
+  measured.counted_work[1]["all_reduce"].calls = 2;
+  measured.counted_work[1]["matmul"].flops = core::Flops(700);
+  EXPECT_THAT(faults_of(measured),
+              ElementsAre("rank 1 counted 2 all-reduces, rank 0 3 (must be the same)",
+                          "rank 1 counted 700 FLOPs with the same micro-batch, rank 0 800 (must be "
+                          "the same)"));
+  // With another micro-batch other FLOPs are right: 8 + 4 = 12 images.
+  measured.counted_work[1]["all_reduce"].calls = 3;
+  measured.ranks[1].micro_batch = 4;
+  measured.global_batch = 12;
+  EXPECT_THAT(faults_of(measured), IsEmpty());
+}
+
+TEST(FaultsOf, a_rank_stands_once) {
+  Report measured = hand_made_measurement();
+  measured.ranks[1].rank = 0;
+  EXPECT_THAT(faults_of(measured), ElementsAre("rank 0 stands there twice (each may stand once)"));
 }
 
 TEST(FaultsOf, one_rank_alone_has_no_bandwidth) {

@@ -110,6 +110,55 @@ TEST(SelectClassTokenGradient, is_zero_everywhere_else) {
   EXPECT_EQ(count, (models::WorkCount{1, core::Flops(0), core::Bytes(16), core::Bytes(48)}));
 }
 
+TEST(EmbedTokens, without_a_class_token_every_row_is_a_patch) {
+  // 2 images of 3 tokens, width 2.
+  const Floats patches{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  const Floats positions{100, 200, 300, 400, 500, 600};
+  Floats x = poisoned(12);
+  models::WorkCount count;
+  embed_tokens<float>(two_images, patches, {}, positions, x, count);
+  EXPECT_EQ(x, (Floats{101, 202, 303, 404, 505, 606, 107, 208, 309, 410, 511, 612}));
+  EXPECT_EQ(count,
+            (models::WorkCount{1, core::Flops(0), core::Bytes(4 * (12 + 6)), core::Bytes(4 * 12)}));
+  Floats d_patches = poisoned(12);
+  Floats d_positions = poisoned(6);
+  models::WorkCount gradient_count;
+  embed_tokens_gradient<float>(two_images, dx, d_patches, {}, d_positions, Write::overwrite,
+                               gradient_count);
+  EXPECT_EQ(d_patches, dx);
+  EXPECT_EQ(d_positions, (Floats{11, 22, 33, 44, 55, 66}));
+  EXPECT_EQ(gradient_count,
+            (models::WorkCount{1, core::Flops(0), core::Bytes(4 * 12), core::Bytes(4 * (12 + 6))}));
+}
+
+TEST(MeanPool, is_the_mean_over_each_images_tokens) {
+  // dx holds 1 2 | 3 4 | 5 6 and ten times that: means 3 4 and 30 40.
+  Floats rows = poisoned(4);
+  models::WorkCount count;
+  mean_pool<float>(two_images, dx, rows, count);
+  EXPECT_EQ(rows, (Floats{3, 4, 30, 40}));
+  EXPECT_EQ(count, (models::WorkCount{1, core::Flops(0), core::Bytes(48), core::Bytes(16)}));
+}
+
+TEST(MeanPoolGradient, gives_each_token_its_share) {
+  Floats out = poisoned(12);
+  models::WorkCount count;
+  mean_pool_gradient<float>(two_images, Floats{3, 6, 9, 12}, out, count);
+  EXPECT_EQ(out, (Floats{1, 2, 1, 2, 1, 2, 3, 4, 3, 4, 3, 4}));
+  EXPECT_EQ(count, (models::WorkCount{1, core::Flops(0), core::Bytes(16), core::Bytes(48)}));
+}
+
+TEST(MeanPool, is_the_same_for_one_and_two_threads) {
+  const models::TokensShape shape{.images = 50, .tokens = 17, .width = 96};
+  const Floats x = random_values(50 * 17 * 96, 1);
+  expect_equal_for_one_and_two_threads([&] {
+    Floats rows = poisoned(50 * 96);
+    models::WorkCount count;
+    mean_pool<float>(shape, x, rows, count);
+    return rows;
+  });
+}
+
 TEST(TokenKernels, refuse_operands_of_another_size) {
   models::WorkCount count;
   Floats right4(4), right2(2), right6(6), right8(8), right12(12), wrong(5);
@@ -143,6 +192,14 @@ TEST(TokenKernels, refuse_operands_of_another_size) {
   expect_size_fault(gradient(right12, wrong, right2, right6), name, "d_patch_tokens", 5, 8);
   expect_size_fault(gradient(right12, right8, wrong, right6), name, "d_cls_token", 5, 2);
   expect_size_fault(gradient(right12, right8, right2, wrong), name, "d_pos_embed", 5, 6);
+  expect_size_fault([&] { mean_pool<float>(two_images, wrong, right4, count); }, "mean_pool", "x",
+                    5, 12);
+  expect_size_fault([&] { mean_pool<float>(two_images, right12, wrong, count); }, "mean_pool",
+                    "rows", 5, 4);
+  expect_size_fault([&] { mean_pool_gradient<float>(two_images, wrong, right12, count); },
+                    "mean_pool_gradient", "d_rows", 5, 4);
+  expect_size_fault([&] { mean_pool_gradient<float>(two_images, right4, wrong, count); },
+                    "mean_pool_gradient", "dx", 5, 12);
   expect_size_fault([&] { select_class_token<float>(two_images, wrong, right4, count); },
                     "select_class_token", "x", 5, 12);
   expect_size_fault([&] { select_class_token<float>(two_images, right12, wrong, count); },

@@ -37,6 +37,17 @@ std::vector<std::string> split(std::string_view path) {
   }
 }
 
+std::vector<std::string> separated(const std::string& text, char separator) {
+  std::vector<std::string> parts;
+  std::size_t begin = 0;
+  while (true) {
+    const std::size_t end = text.find(separator, begin);
+    parts.push_back(text.substr(begin, end - begin));
+    if (end == std::string::npos) return parts;
+    begin = end + 1;
+  }
+}
+
 Json value_of(const std::string& text) {
   core::Faults faults;
   const Json value = core::parse_json(text, core::Cursor("", faults));
@@ -125,6 +136,10 @@ Json& step_into(Json& parent, const std::string& segment, const Override& wanted
   if (parent.is_string() && wanted.segments.front() == "model") {
     parent = Json{{"base", parent.get<std::string>()}};
   }
+  const bool in_framework = wanted.segments.front() == "framework" && wanted.segments.size() > 1 &&
+                            segment == wanted.segments.back();
+  if (in_framework && parent.is_string()) parent = Json{{"name", parent}};
+  if (in_framework && parent.is_null()) parent = Json{{"name", "pytorch_ddp"}};
   if (parent.is_null()) parent = Json::object();
   if (parent.is_object()) return parent[segment];
   if (!parent.is_array()) {
@@ -138,6 +153,23 @@ Json& step_into(Json& parent, const std::string& segment, const Override& wanted
                              std::to_string(parent.size() - 1) + ")");
   }
   return parent[*index];
+}
+
+/// "rtx3090,gtx1080ti" or "a100_sxm4_80gb:8": a card's name, and how many of it.
+std::vector<std::string> devices_of(const std::string& gpus) {
+  constexpr int most = 1 << 20;
+  std::vector<std::string> devices;
+  for (const std::string& one : separated(gpus, ',')) {
+    const std::vector<std::string> parts = separated(one, ':');
+    const auto count = parts.size() == 2 ? index_of(parts[1]) : std::optional<std::size_t>(1);
+    if (parts[0].empty() || parts.size() > 2 || !count || *count < 1 || *count > most) {
+      throw core::UsageError("--gpus " + gpus + ": \"" + one +
+                             "\" is no card (write a name, or name:count, separated by commas, as "
+                             "rtx3090,gtx1080ti or a100_sxm4_80gb:8)");
+    }
+    devices.insert(devices.end(), *count, parts[0]);
+  }
+  return devices;
 }
 
 /// Foreign spellings are left to the reader, which knows what they are called here.
@@ -158,19 +190,19 @@ bool is_at_or_below(const std::string& pointer, const std::string& place) {
 
 }  // namespace
 
-models::Experiment read_experiment_with(const std::filesystem::path& path,
-                                        const std::vector<std::string>& overrides) {
+namespace {
+
+/// Changes `experiment` as each override says and reads it; `label` names it in messages.
+models::Experiment read_changed(Json experiment, const std::string& label,
+                                const std::vector<std::string>& overrides) {
   std::vector<Override> parsed;
   parsed.reserve(overrides.size());
   for (const std::string& typed : overrides) parsed.push_back(parse(typed));
-  core::Faults faults;
-  Json experiment = core::read_json_file(path, core::Cursor(path.string(), faults));
-  faults.throw_if_any();
   core::Faults none;
   const Json schema = core::parse_json(models::experiment_schema(), core::Cursor("", none));
   for (const Override& wanted : parsed) apply(wanted, schema, experiment);
   try {
-    return models::read_experiment_text(core::to_text(experiment), path.string());
+    return models::read_experiment_text(core::to_text(experiment), label);
   } catch (const core::ConfigError& error) {
     std::vector<core::Fault> located = error.faults();
     for (core::Fault& fault : located) {
@@ -182,6 +214,44 @@ models::Experiment read_experiment_with(const std::filesystem::path& path,
     }
     throw core::ConfigError(std::move(located));
   }
+}
+
+}  // namespace
+
+models::Experiment read_experiment_with(const std::filesystem::path& path,
+                                        const std::vector<std::string>& overrides) {
+  if (overrides.empty()) return models::read_experiment(path);
+  core::Faults faults;
+  Json experiment = core::read_json_file(path, core::Cursor(path.string(), faults));
+  faults.throw_if_any();
+  return read_changed(std::move(experiment), path.string(), overrides);
+}
+
+models::Experiment read_inline_experiment(const InlineExperiment& given,
+                                          const std::vector<std::string>& overrides) {
+  Json training = Json::object();
+  const auto number_or_list = [](const std::string& text) {
+    Json list = Json::array();
+    for (const std::string& one : separated(text, ',')) list.push_back(value_of(one));
+    return list.size() == 1 ? list[0] : list;
+  };
+  if (given.micro_batch) training["micro_batch"] = number_or_list(*given.micro_batch);
+  if (given.accumulation_steps) training["accumulation_steps"] = value_of(*given.accumulation_steps);
+  if (given.precision) training["precision"] = *given.precision;
+  if (given.optimizer) training["optimizer"] = *given.optimizer;
+  if (given.checkpointing) training["activation_checkpointing"] = *given.checkpointing;
+  if (given.data) training["dataset"] = {{"name", *given.data}};
+  if (given.epochs) training["epochs"] = value_of(*given.epochs);
+  Json experiment{{"schema", "paceline/experiment/1"},
+                  {"model", given.model},
+                  {"cluster", {{"devices", devices_of(given.gpus)}}},
+                  {"training", training}};
+  if (given.framework) {
+    const std::vector<std::string> parts = separated(*given.framework, '@');
+    experiment["framework"] = parts.front();
+    if (parts.size() > 1) experiment["framework"] = {{"name", parts[0]}, {"version", parts[1]}};
+  }
+  return read_changed(std::move(experiment), "command line", overrides);
 }
 
 }  // namespace paceline::cli

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
 #include "cli/output_file.hpp"
 #include "cli/overrides.hpp"
@@ -7,6 +8,7 @@
 #include "cli/verb.hpp"
 #include "core/error.hpp"
 #include "hardware_profiles/cluster.hpp"
+#include "models/zoo.hpp"
 #include "sim/predict/predict.hpp"
 
 namespace paceline::cli {
@@ -27,16 +29,59 @@ sim::Prediction predicted(const models::Experiment& experiment,
   return {.report = sim::predict(experiment, cluster), .trace = {}};
 }
 
+bool is_inline(const Arguments& arguments) { return arguments.has("gpus"); }
+
+/// Options that describe an experiment have no place beside a file.
+void refuse_inline_options(const Arguments& arguments) {
+  for (const char* name : {"micro-batch", "accumulation-steps", "precision", "optimizer",
+                           "checkpointing", "data", "epochs", "framework"}) {
+    if (!arguments.has(name)) continue;
+    throw core::UsageError(std::string("paceline predict: --") + name +
+                           " goes with MODEL --gpus … (beside a file use --set path=value)");
+  }
+}
+
+models::Experiment experiment_of(const Arguments& arguments) {
+  const std::string& first = arguments.positional.front();
+  if (is_inline(arguments)) {
+    return read_inline_experiment({.model = first,
+                                   .gpus = arguments.value("gpus").value_or(""),
+                                   .micro_batch = arguments.value("micro-batch"),
+                                   .accumulation_steps = arguments.value("accumulation-steps"),
+                                   .precision = arguments.value("precision"),
+                                   .optimizer = arguments.value("optimizer"),
+                                   .checkpointing = arguments.value("checkpointing"),
+                                   .data = arguments.value("data"),
+                                   .epochs = arguments.value("epochs"),
+                                   .framework = arguments.value("framework")},
+                                  arguments.values("set"));
+  }
+  refuse_inline_options(arguments);
+  if (!std::filesystem::exists(first) && models::find_in_zoo(first) != nullptr) {
+    throw core::UsageError("paceline predict: " + first +
+                           " is a model (name the cards, as --gpus rtx3090,gtx1080ti)");
+  }
+  return read_experiment_with(first, arguments.values("set"));
+}
+
+hardware_profiles::Cluster cluster_of(const models::Experiment& experiment,
+                                      const std::string& profiles) {
+  const auto& reference = experiment.cluster;
+  if (!reference.devices.empty()) {
+    return hardware_profiles::cluster_of_gpus(reference.devices, profiles);
+  }
+  return hardware_profiles::find_cluster(reference.name, profiles);
+}
+
 int predict(const Arguments& arguments, const Console& console) {
   const Detail detail = detail_of(arguments);
   const auto report_file = output_file(arguments, "json");
   const auto trace_file = output_file(arguments, "trace");
   const auto experiment_file = output_file(arguments, "save");
   const std::array files{&report_file, &trace_file, &experiment_file};
-  const models::Experiment experiment =
-      read_experiment_with(arguments.positional.front(), arguments.values("set"));
+  const models::Experiment experiment = experiment_of(arguments);
   const hardware_profiles::Cluster cluster =
-      hardware_profiles::find_cluster(experiment.cluster.name, arguments.value("profiles").value_or(""));
+      cluster_of(experiment, arguments.value("profiles").value_or(""));
   const sim::Prediction prediction = predicted(experiment, cluster, trace_file.has_value());
   const core::Report& report = prediction.report;
   if (experiment_file) experiment_file->write(models::experiment_text(experiment), console);
@@ -57,16 +102,26 @@ int predict(const Arguments& arguments, const Console& console) {
 Verb predict_verb() {
   return {.name = "predict",
           .summary = "how fast an experiment trains, what holds it back, whether it fits",
-          .operands = "EXPERIMENT",
+          .operands = "EXPERIMENT | MODEL --gpus LIST",
           .arity = {1, 1},
           .about =
               "Simulates one training step of the experiment file until it repeats itself. "
               "Prints the step time with its interval, what each rank does in a step, memory, "
               "collectives and the longest operations.",
-          .examples = {"paceline predict experiment.json",
+          .examples = {"paceline predict vit_base_patch16_224 --gpus rtx3090,gtx1080ti --micro-batch 64",
+                       "paceline predict experiment.json",
                        "paceline predict experiment.json --set training.micro_batch=32 --json "
                        "batch_32.json"},
-          .options = {{"profiles", "DIR", "look for clusters there first"},
+          .options = {{"gpus", "LIST", "cards of one node, as rtx3090,gtx1080ti or a100_sxm4_80gb:8"},
+                      {"micro-batch", "N", "images per GPU and forward pass; or one for each, 116,12"},
+                      {"accumulation-steps", "N", "micro-steps per optimizer step"},
+                      {"precision", "P", "fp32, tf32, amp_fp16, amp_bf16"},
+                      {"optimizer", "O", "adamw or sgd"},
+                      {"checkpointing", "C", "activation checkpointing: none or full"},
+                      {"data", "NAME", "cifar10, cifar100, imagenet1k or synthetic"},
+                      {"epochs", "N", "passes over the training split"},
+                      {"framework", "F", "pytorch_ddp, pytorch_ddp@1.12, paceline"},
+                      {"profiles", "DIR", "look for clusters there first"},
                       {"set", "PATH=VALUE",
                        "change a key of the experiment, as training.micro_batch=32; may be "
                        "repeated",

@@ -174,6 +174,17 @@ Gpu read_gpu(const std::filesystem::path& path) {
   return gpu;
 }
 
+DeviceCapabilities capabilities_of(const Gpu& gpu) {
+  DeviceCapabilities capabilities;
+  capabilities.kind = DeviceCapabilities::Kind::cuda;
+  capabilities.compute_capability = gpu.compute_capability_number();
+  for (std::size_t i = 0; i < core::count_of<core::DataType>; ++i) {
+    const auto type = static_cast<core::DataType>(i);
+    capabilities.product_types[type] = gpu.dense_peak_tflop_per_s[type].has_value();
+  }
+  return capabilities;
+}
+
 std::string plain_name(std::string_view name) {
   std::string plain;
   for (const char c : name) {

@@ -11,6 +11,7 @@
 
 #include "core/quantity.hpp"
 #include "core/vocabulary.hpp"
+#include "hardware_profiles/capabilities.hpp"
 #include "hardware_profiles/lookup.hpp"
 #include "hardware_profiles/sourced.hpp"
 
@@ -67,6 +68,9 @@ struct Gpu {
   /// 86 for "8.6".
   [[nodiscard]] int compute_capability_number() const;
 };
+
+/// What lowering may know of the card.
+[[nodiscard]] DeviceCapabilities capabilities_of(const Gpu& gpu);
 
 /// Lower case, with every run of blanks, hyphens and slashes as one underscore.
 [[nodiscard]] std::string plain_name(std::string_view name);

@@ -365,6 +365,13 @@ void add_foreign_keys(FieldTable<T>& fields) {
   }
 }
 
+/// Images of the training split of data sets that need no description.
+std::optional<std::int64_t> known_samples(const std::string& name) {
+  if (name == "cifar10" || name == "cifar100") return 50'000;
+  if (name == "imagenet1k") return 1'281'167;
+  return std::nullopt;
+}
+
 const FieldTable<Dataset>& dataset_fields() {
   static const FieldTable<Dataset> table = [] {
     FieldTable<Dataset> fields;
@@ -376,10 +383,11 @@ const FieldTable<Dataset>& dataset_fields() {
                     core::integer<std::int64_t>({.min = 1, .max = INT64_C(1) << 40}),
                     "images in the training split");
     fields.check([](const Dataset& dataset, const Cursor& cursor) {
-      if (dataset.name != "synthetic" && dataset.path.value_or("").empty()) {
+      const bool known = dataset.name == "synthetic" || known_samples(dataset.name);
+      if (!known && dataset.path.value_or("").empty()) {
         cursor.fault("data set \"" + dataset.name +
-                     "\" has no path (give \"path\": a folder with dataset.json, or use "
-                     "\"synthetic\")");
+                     "\" has no path (give \"path\": a folder with dataset.json; or use cifar10, "
+                     "cifar100, imagenet1k or synthetic)");
       }
     });
     return fields;
@@ -575,6 +583,8 @@ namespace {
 /// Settles what follows from other keys.
 Experiment settled(Experiment experiment) {
   experiment.parallel.world_size = world_size_of(experiment);
+  Dataset& dataset = experiment.training.dataset;
+  if (!dataset.samples && !dataset.path) dataset.samples = known_samples(dataset.name);
   return experiment;
 }
 

@@ -14,9 +14,14 @@ const core::FieldTable<HostIssueTimes>& host_fields() {
   static const core::FieldTable<HostIssueTimes> table = [] {
     core::FieldTable<HostIssueTimes> fields;
     const auto us = core::number(core::positive);
-    fields.required("forward", &HostIssueTimes::forward, us, "an operator of the forward pass");
-    fields.required("backward", &HostIssueTimes::backward, us, "an operator of the backward pass");
-    fields.required("optimizer", &HostIssueTimes::optimizer, us, "an operator of the optimizer");
+    fields.required("forward_operator", &HostIssueTimes::forward_operator, us,
+                    "to issue an operator of the forward pass");
+    fields.required("backward_operator", &HostIssueTimes::backward_operator, us,
+                    "to issue an operator of the backward pass");
+    fields.required("optimizer_operator", &HostIssueTimes::optimizer_operator, us,
+                    "to issue an operator of the optimizer");
+    fields.required("optimizer_tensor", &HostIssueTimes::optimizer_tensor, us,
+                    "the optimizer's own work for each parameter tensor");
     return fields;
   }();
   return table;
@@ -41,8 +46,8 @@ const core::FieldTable<FrameworkProfile>& framework_fields() {
     fields.required("allocation_granularity_bytes", &F::allocation_granularity_bytes,
                     core::integer<std::int64_t>({.min = 1, .max = 1 << 30}),
                     "allocations are rounded up to a multiple of it");
-    fields.required("host_us_per_operator", &F::host_us_per_operator, core::record(host_fields()),
-                    "what the host takes to issue an operator, in microseconds");
+    fields.required("host_us", &F::host_us, core::record(host_fields()),
+                    "what the host takes, in microseconds");
     fields.required("sources", &F::sources, core::dictionary(core::text()),
                     "where each value comes from");
     return fields;

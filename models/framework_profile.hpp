@@ -13,11 +13,13 @@
 
 namespace paceline::models {
 
-/// What the host takes to issue one operator, in microseconds, by the phase that issues it.
+/// What the host takes to issue one operator, in microseconds, by the phase that issues it; the
+/// optimizer also walks through all tensors.
 struct HostIssueTimes {
-  double forward = 0;
-  double backward = 0;
-  double optimizer = 0;
+  double forward_operator = 0;
+  double backward_operator = 0;
+  double optimizer_operator = 0;
+  double optimizer_tensor = 0;
 };
 
 /// How one version of a framework runs a model where the user does not say otherwise:
@@ -31,7 +33,7 @@ struct FrameworkProfile {
   std::int64_t bucket_mib = 25;
   /// Every allocation is rounded up to a multiple of this.
   std::int64_t allocation_granularity_bytes = 512;
-  HostIssueTimes host_us_per_operator;
+  HostIssueTimes host_us;
   std::map<std::string, std::string> sources;
 };
 

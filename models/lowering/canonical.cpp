@@ -386,4 +386,12 @@ void canonical_backward(Draft& draft, int micro_step, std::int64_t images,
                                   model.patch_values(), model.width);
 }
 
+void canonical_micro_steps(Draft& draft, std::int64_t images) {
+  const int micro_steps = static_cast<int>(draft.experiment.training.accumulation_steps);
+  for (int micro_step = 0; micro_step < micro_steps; ++micro_step) {
+    const SavedForward saved = canonical_forward(draft, micro_step, images);
+    canonical_backward(draft, micro_step, images, saved);
+  }
+}
+
 }  // namespace paceline::models

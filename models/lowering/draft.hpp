@@ -64,6 +64,9 @@ SavedForward canonical_forward(Draft& draft, int micro_step, std::int64_t images
 void canonical_backward(Draft& draft, int micro_step, std::int64_t images,
                         const SavedForward& saved);
 
+/// Forward and backward passes of all micro-steps.
+void canonical_micro_steps(Draft& draft, std::int64_t images);
+
 /// Lays parameters (and, where there are any, gradients and AdamW's moments) into flat buckets of
 /// at most `bucket_mib`, in gradient-ready order; a larger parameter has a bucket of its own.
 /// Expects the backward pass, or for evaluation a `ready_order` taken from it.

@@ -53,6 +53,8 @@ class PytorchTranslation {
  private:
   static constexpr std::size_t no_parameter = SIZE_MAX;
 
+  [[nodiscard]] bool on_cpu() const { return rules_.backend == PytorchRules::Backend::cpu; }
+
   /// Autocast keeps its casts of weights until the forward pass, or one repeated block, has ended.
   void begin(const Operation& operation) {
     const bool new_context = operation.phase != current_.phase ||
@@ -697,7 +699,7 @@ class PytorchTranslation {
     if (model.class_token) {
       const TensorId expanded = view(actual(operation.inputs[1]), 0, model.width);
       result_.program.tensors[expanded.index()].elements = images * model.width;  // broadcast
-      if (half_) x = cast(x, DataType::fp32, ".cast");
+      if (half_ && on_cpu()) x = cast(x, DataType::fp32, ".cast");
       const TensorId joined = make(images * model.tokens() * model.width, DataType::fp32, ".cat");
       call({.kind = OperationKind::concatenate,
             .name = "aten.cat.default",
@@ -771,15 +773,20 @@ class PytorchTranslation {
     TensorId logits = actual(operation.inputs[0]);
     const TensorId labels = actual(operation.inputs[1]);
     result_.program.tensors[logits.index()].until_end = true;  // the loop's variable
-    if (half_) logits = cast(logits, DataType::fp32, ".cast");
-    const TensorId log_probabilities =
-        make(shape.images * shape.classes, DataType::fp32, ".log_softmax");
+    if (half_ && on_cpu()) logits = cast(logits, DataType::fp32, ".cast");
+    TensorId log_probabilities =
+        make(shape.images * shape.classes, type_of(logits), ".log_softmax");
     call({.kind = OperationKind::log_softmax,
           .name = "aten._log_softmax.default",
           .suffix = ".log_softmax",
           .shape = RowsShape{.rows = shape.images, .width = shape.classes},
           .inputs = {logits},
-          .outputs = {log_probabilities}});
+          .outputs = {log_probabilities},
+          .type = type_of(logits)});
+    log_softmax_ = log_probabilities;
+    if (type_of(log_probabilities) != DataType::fp32) {
+      log_probabilities = cast(log_probabilities, DataType::fp32, ".cast");
+    }
     const TensorId loss = make(1, DataType::fp32);
     total_weight_ = make(1, DataType::fp32, ".total_weight");
     result_.program.tensors[loss.index()].until_end = true;
@@ -826,13 +833,17 @@ class PytorchTranslation {
           .inputs = {d_loss, log_probabilities, labels, total_weight_},
           .outputs = {d_log},
           .launches = 2});
-    const TensorId d_logits = make(elements, DataType::fp32);
+    const DataType type = type_of(log_softmax_);
+    const TensorId incoming =
+        type == DataType::fp32 ? d_log : cast(d_log, type, ".log_softmax.cast");
+    const TensorId d_logits = make(elements, type);
     call({.kind = OperationKind::log_softmax_gradient,
           .name = "aten._log_softmax_backward_data.default",
           .suffix = {},
           .shape = RowsShape{.rows = shape.images, .width = shape.classes},
-          .inputs = {d_log, log_probabilities},
-          .outputs = {d_logits}});
+          .inputs = {incoming, log_softmax_},
+          .outputs = {d_logits},
+          .type = type});
     set(operation.outputs[0], d_logits);
   }
 
@@ -856,7 +867,7 @@ class PytorchTranslation {
   TensorId pending_input_{}, pending_weight_{}, pending_source_{};
   std::size_t weight_parameter_ = no_parameter;
   TensorId patches_{};
-  TensorId total_weight_{}, loss_{};
+  TensorId total_weight_{}, loss_{}, log_softmax_{};
 };
 
 }  // namespace

@@ -164,4 +164,36 @@ MemoryPlan plan_memory(const Program& program) {
   return plan;
 }
 
+PeakMemory peak_memory(const Program& program, core::Bytes granularity) {
+  const std::vector<Lifetime> lifetimes = LifetimeFinder(program).find();
+  const std::size_t count = program.operations.size();
+  const auto size_of = [&](const Tensor& tensor) {
+    const std::int64_t unit = granularity.value();
+    return (tensor.bytes().value() + unit - 1) / unit * unit;
+  };
+  std::vector<std::int64_t> change(count + 1, 0);
+  for (std::size_t i = 0; i < program.tensors.size(); ++i) {
+    const Tensor& tensor = program.tensors[i];
+    if (tensor.base.valid()) continue;
+    change[lifetimes[i].first] += size_of(tensor);
+    change[std::min(lifetimes[i].last + 1, count)] -= size_of(tensor);
+  }
+  PeakMemory peak;
+  std::int64_t alive = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    alive += change[i];
+    if (core::Bytes(alive) <= peak.total) continue;
+    peak.total = core::Bytes(alive);
+    peak.peak_operation = i;
+  }
+  for (std::size_t i = 0; i < program.tensors.size(); ++i) {
+    const Tensor& tensor = program.tensors[i];
+    const bool lives = lifetimes[i].first <= peak.peak_operation &&
+                       peak.peak_operation <= lifetimes[i].last;
+    if (tensor.base.valid() || !lives) continue;
+    peak.by_category[tensor.category] += core::Bytes(size_of(tensor));
+  }
+  return peak;
+}
+
 }  // namespace paceline::models

@@ -36,4 +36,14 @@ inline constexpr std::int64_t memory_plan_alignment = 64;
 /// Throws `core::InvariantError` if an operation reads a tensor before any wrote it.
 [[nodiscard]] MemoryPlan plan_memory(const Program& program);
 
+/// Most bytes alive at once where every tensor is an allocation of its own, rounded up to
+/// `granularity`, as PyTorch's caching allocator counts them (max_memory_allocated).
+struct PeakMemory {
+  core::Bytes total;
+  std::size_t peak_operation = 0;
+  core::PerEnum<core::MemoryCategory, core::Bytes> by_category;
+};
+/// Throws `core::InvariantError` as `plan_memory` does.
+[[nodiscard]] PeakMemory peak_memory(const Program& program, core::Bytes granularity);
+
 }  // namespace paceline::models

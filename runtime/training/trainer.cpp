@@ -174,6 +174,11 @@ class Training {
   void open_data() {
     const models::Dataset& dataset = experiment_.training.dataset;
     const auto seed = static_cast<std::uint64_t>(experiment_.training.seed);
+    if (!dataset.path && dataset.name != "synthetic") {
+      throw core::ConfigError("experiment", "/training/dataset/path",
+                              "is missing (a run needs the images of \"" + dataset.name +
+                                  "\": a folder with dataset.json, or --data DIR)");
+    }
     if (!dataset.path) {
       source_ = make_synthetic_source(experiment_.model, seed);
       return;

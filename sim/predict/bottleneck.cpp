@@ -69,6 +69,17 @@ std::string sentence_of(const Candidate& found, const StepLoad& load, std::size_
           "{} spends {} on operations that move more than they compute (LayerNorm, GELU, "
           "residuals, AdamW); twice the memory bandwidth would give {}",
           rank.device_name, amount, half);
+    case Cause::host_launch:
+      return fmt::format(
+          "{} idles {}: the host issues {} operators a step at {} µs each and the GPU finishes them "
+          "sooner; a host twice as fast would give {}",
+          rank.device_name, amount, rank.operators,
+          two_digits(rank.host_busy.us() / static_cast<double>(rank.operators)), half);
+    case Cause::copy_to_gpu:
+      return fmt::format(
+          "Copying images to the {} takes {}; copies beside computing, or images as bytes, would "
+          "give {}",
+          rank.device_name, amount, gain_text(found.amount.seconds(), load.step));
     case Cause::data_loading:
       return fmt::format("The loader takes {}; one twice as fast would give {}", amount, half);
     case Cause::intra_node_link:
@@ -119,6 +130,8 @@ core::Bottleneck bottleneck_of(const StepLoad& load) {
   const std::vector<Candidate> candidates{
       {Cause::compute, rank.products},
       {Cause::memory_bandwidth, rank.other_kernels},
+      {Cause::host_launch, rank.phases[TimelinePhase::host_bound_idle]},
+      {Cause::copy_to_gpu, rank.phases[TimelinePhase::copy_wait]},
       {Cause::data_loading, rank.phases[TimelinePhase::data_wait]},
       {link, rank.phases[TimelinePhase::exposed_communication]},
       {Cause::slow_device, longest_wait(load)}};

@@ -10,6 +10,8 @@
 #include "sim/predict/bottleneck.hpp"
 #include "sim/predict/epoch.hpp"
 #include "sim/predict/interval.hpp"
+#include "sim/predict/predict_gpu.hpp"
+#include "sim/predict/report_parts.hpp"
 #include "sim/predict/setup.hpp"
 #include "sim/predict/simulated_trace.hpp"
 #include "sim/simulation/step_simulation.hpp"
@@ -45,34 +47,6 @@ core::Report report_of(const Experiment& experiment, const Cluster& cluster, con
   return report;
 }
 
-core::Bytes payload_of(const models::CollectiveShape& shape) {
-  return core::Bytes(shape.elements * core::bytes_per_element(shape.type));
-}
-
-core::Bytes gradient_bytes(const models::Program& program) {
-  core::Bytes sum;
-  for (const models::Operation& operation : program.operations) {
-    const auto* shape = std::get_if<models::CollectiveShape>(&operation.shape);
-    if (shape != nullptr && operation.bucket >= 0) sum += payload_of(*shape);
-  }
-  return sum;
-}
-
-std::map<std::string, core::CountedWork> counted_work(const models::Program& program) {
-  const models::WorkByKind work = models::work_by_kind(program);
-  std::map<std::string, core::CountedWork> counted;
-  for (std::size_t i = 0; i < core::count_of<core::OperationKind>; ++i) {
-    const auto kind = static_cast<core::OperationKind>(i);
-    const models::WorkCount& count = work[kind];
-    if (count.calls == 0) continue;
-    counted[std::string(core::spelling(kind))] = {.calls = count.calls,
-                                                  .flops = count.flops,
-                                                  .bytes_read = count.bytes_read,
-                                                  .bytes_written = count.bytes_written};
-  }
-  return counted;
-}
-
 /// Ranks with their memory, and what every Program says about itself.
 void add_ranks(const Experiment& experiment, const Setup& setup,
                const std::vector<MemoryFit>& memory, core::Report& report) {
@@ -104,18 +78,6 @@ bool decide_fit(const Experiment& experiment, const Setup& setup,
       memory_bottleneck(rank, setup.devices[static_cast<std::size_t>(rank)]->name, *worst,
                         largest_micro_batch(experiment, rank, worst->capacity));
   return false;
-}
-
-void add_headline(const Experiment& experiment, core::Time step, core::Report& report) {
-  const double step_s = step.seconds();
-  if (step_s <= 0) return;
-  report.images_per_s = static_cast<double>(report.global_batch) / step_s;
-  const auto forward =
-      static_cast<double>(models::forward_flops(experiment.model, report.global_batch).value());
-  report.model_flop_rate_gflop_per_s = 3.0 * forward / step_s * 1e-9;
-  if (const auto samples = experiment.training.dataset.samples) {
-    report.epoch_time_s = static_cast<double>(steps_per_epoch(experiment, *samples)) * step_s;
-  }
 }
 
 void add_phases(const SimulationResult& result, core::Report& report) {
@@ -191,17 +153,6 @@ void add_operations(const World& world, const SimulationResult& result, core::Re
   }
 }
 
-bool is_product(const models::Operation& operation) { return operation.flops > core::Flops{}; }
-
-Reach reach_of(const Cluster& cluster, std::size_t ranks) {
-  if (ranks == 1) return Reach::one_rank;
-  const auto& slots = cluster.slots;
-  const bool one_node = std::all_of(
-      slots.begin(), slots.begin() + static_cast<std::ptrdiff_t>(ranks),
-      [&](const hardware_profiles::Slot& slot) { return slot.node == slots.front().node; });
-  return one_node ? Reach::one_node : Reach::several_nodes;
-}
-
 StepLoad step_load(const Experiment& experiment, const Cluster& cluster, const Setup& setup,
                    const World& world, const SimulationResult& result) {
   StepLoad load{.step = result.step_time,
@@ -219,7 +170,7 @@ StepLoad step_load(const Experiment& experiment, const Cluster& cluster, const S
       const models::Operation& operation = setup.programs[rank].operations[i];
       const CostedOperation& costed = world.programs[rank].operations[i];
       if (costed.collective != no_collective || operation.phase == core::Phase::data) continue;
-      (is_product(operation) ? entry.products : entry.other_kernels) += costed.duration;
+      (operation.flops > core::Flops{} ? entry.products : entry.other_kernels) += costed.duration;
     }
     load.ranks.push_back(std::move(entry));
   }
@@ -281,11 +232,15 @@ Prediction predicted(const Experiment& experiment, const Cluster& cluster, Timel
 
 }  // namespace
 
-core::Report predict(const Experiment& experiment, const Cluster& cluster) {
+core::Report predict(const Experiment& given, const Cluster& cluster) {
+  const Experiment experiment = settled_on(given, cluster);
+  if (runs_on_gpus(experiment, cluster)) return predict_on_gpus(experiment, cluster, false).report;
   return predicted(experiment, cluster, Timeline::Keep::sums).report;
 }
 
-Prediction predict_with_trace(const Experiment& experiment, const Cluster& cluster) {
+Prediction predict_with_trace(const Experiment& given, const Cluster& cluster) {
+  const Experiment experiment = settled_on(given, cluster);
+  if (runs_on_gpus(experiment, cluster)) return predict_on_gpus(experiment, cluster, true);
   return predicted(experiment, cluster, Timeline::Keep::segments);
 }
 

@@ -46,6 +46,21 @@ void check_slots(const models::Experiment& experiment, const Cluster& cluster) {
                   cluster.slots.size(), ranks));
 }
 
+/// CPU ranks run our runtime, in fp32.
+void check_framework(const models::Experiment& experiment, FaultSet& faults) {
+  if (experiment.framework.name != core::FrameworkKind::paceline) {
+    faults.add({"experiment", "/framework",
+                fmt::format("got \"{}\" on CPU ranks, which only \"paceline\" is predicted for "
+                            "(--set framework=paceline, or choose a cluster of GPUs)",
+                            core::spelling(experiment.framework.name))});
+  }
+  if (experiment.training.precision != core::Precision::fp32) {
+    faults.add({"experiment", "/training/precision",
+                fmt::format("got \"{}\" (CPU ranks run fp32)",
+                            core::spelling(experiment.training.precision))});
+  }
+}
+
 void check_memory(const CpuDevice& device, const std::string& file, FaultSet& faults) {
   if (device.memory_gib > 0) return;
   faults.add({file, place_of(device) + "/memory_gib",
@@ -64,6 +79,7 @@ Setup set_up(const models::Experiment& experiment, const Cluster& cluster) {
   const int world_size = static_cast<int>(experiment.parallel.world_size);
   Setup setup;
   FaultSet faults;
+  check_framework(experiment, faults);
   for (int rank = 0; rank < world_size; ++rank) {
     try {
       const CpuDevice& device = cluster.device_of(rank);

@@ -44,9 +44,11 @@ class PytorchTranslation {
   }
 
   void translate() {
-    for (const Operation& operation : canonical_.program.operations) {
-      begin(operation);
-      translate(operation);
+    const std::vector<Operation>& operations = canonical_.program.operations;
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      if (operations[i].recomputed && !operations[i - 1].recomputed) cast_before_block(i);
+      begin(operations[i]);
+      translate(operations[i]);
     }
   }
 
@@ -54,6 +56,16 @@ class PytorchTranslation {
   static constexpr std::size_t no_parameter = SIZE_MAX;
 
   [[nodiscard]] bool on_cpu() const { return rules_.backend == PytorchRules::Backend::cpu; }
+
+  /// A block is repeated when its first saved tensor is asked for: after its output's gradient has
+  /// been cast.
+  void cast_before_block(std::size_t first) {
+    const std::vector<Operation>& operations = canonical_.program.operations;
+    std::size_t after = first;
+    while (operations[after].recomputed) ++after;
+    begin(operations[after]);
+    output_gradient(operations[after].inputs[0]);
+  }
 
   /// Autocast keeps its casts of weights until the forward pass, or one repeated block, has ended.
   void begin(const Operation& operation) {

@@ -166,7 +166,7 @@ Json stack_of(const std::vector<Bar>& bars, const std::string& unit, const Value
          {"x", x},
          {"y", y},
          {"marker", {{"color", colours.at(i % colours.size())}}},
-         {"hovertemplate", "%{y}<br>" + name + " %{x:.4g} " + unit + "<extra></extra>"}});
+         {"hovertemplate", fmt::format("%{{y}}<br>{} %{{x:.4g}} {}<extra></extra>", name, unit)}});
   }
   return traces;
 }
@@ -206,6 +206,7 @@ Json kinds_chart(std::span<const Report> reports, const std::vector<std::string>
     for (const auto& [kind, time] : sums[r]) longest[kind] = std::max(longest[kind], time);
   }
   std::vector<std::string> kinds;
+  kinds.reserve(longest.size());
   for (const auto& [kind, time] : longest) kinds.push_back(kind);
   std::stable_sort(kinds.begin(), kinds.end(), [&](const std::string& a, const std::string& b) {
     return longest[a] > longest[b];

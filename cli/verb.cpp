@@ -105,7 +105,7 @@ std::vector<std::string> Arguments::values(const std::string& name) const {
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> all{predict_verb(),      compare_verb(), run_verb(),
                                      scoreboard_verb(),   check_verb(),   list_verb(),
-                                     make_profile_verb(), detect_verb()};
+                                     make_profile_verb(), detect_verb(),  import_verb()};
   return all;
 }
 

@@ -80,6 +80,19 @@ int print_profiles(const std::string& what,
   return problems.empty() ? 0 : 1;
 }
 
+/// Files, and this machine where none describes it.
+int list_clusters(const std::string& profiles, const Console& console) {
+  constexpr auto this_machine = "this_machine";
+  auto entries = hardware_profiles::list_clusters(profiles);
+  const bool has_file = std::any_of(entries.begin(), entries.end(),
+                                    [&](const auto& entry) { return entry.id == this_machine; });
+  if (!has_file) {
+    const auto cluster = hardware_profiles::find_cluster(this_machine, profiles);
+    entries.push_back({this_machine, cluster.name, "as detected now", ""});
+  }
+  return print_profiles("cluster", entries, console);
+}
+
 struct ListKind {
   std::string name;
   std::function<int(const std::string& profiles, const Console& console)> print;
@@ -97,10 +110,7 @@ const std::vector<ListKind>& kinds() {
        [](Profiles profiles, const Console& console) {
          return print_profiles("node", hardware_profiles::list_nodes(profiles), console);
        }},
-      {"clusters",
-       [](Profiles profiles, const Console& console) {
-         return print_profiles("cluster", hardware_profiles::list_clusters(profiles), console);
-       }},
+      {"clusters", list_clusters},
       {"frameworks", list_frameworks}};
   return all;
 }

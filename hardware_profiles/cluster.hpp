@@ -77,6 +77,20 @@ struct Slot {
   std::string gpu;     // id in `gpus`, empty for a CPU slot
 };
 
+struct CollectivePoint {
+  core::Bytes bytes;  // as nccl-tests counts them
+  double time_us = 0;
+};
+
+/// Times of one collective over a whole group of GPUs, by rising size.
+struct MeasuredCollective {
+  core::CollectiveKind kind = core::CollectiveKind::all_reduce;
+  int ranks = 2;
+  int nodes = 1;
+  std::vector<CollectivePoint> points;
+  std::string source;
+};
+
 struct Cluster {
   std::string id;
   std::string name;
@@ -90,6 +104,8 @@ struct Cluster {
   std::map<std::string, Gpu> gpus;  // those in the slots
   std::vector<Node> node_kinds;     // one for each group of nodes
   std::vector<int> kind_of_node;    // index in `node_kinds`, one for each node
+  /// What a machine like this one took; nothing is predicted from them unless a model says so.
+  std::vector<MeasuredCollective> measured_collectives;
   /// Texts about how the file was made; no part of the hash.
   std::map<std::string, std::string> provenance;
 

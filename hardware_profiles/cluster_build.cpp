@@ -546,6 +546,8 @@ Cluster ClusterBuilder::build() {
   cluster_.provenance = file_.provenance.value_or(std::map<std::string, std::string>{});
   cluster_.cpu_devices = file_.cpu_devices.value_or(std::map<std::string, CpuDevice>{});
   for (auto& [id, device] : cluster_.cpu_devices) device.id = id;
+  cluster_.measured_collectives =
+      file_.measured_collectives.value_or(std::vector<MeasuredCollective>{});
   for (std::size_t group = 0; group < file_.nodes.size(); ++group) read_group(group);
   if (faulty()) return {};
   check_size();

@@ -198,6 +198,51 @@ const FieldTable<Override>& override_fields() {
   return table;
 }
 
+const FieldTable<CollectivePoint>& collective_point_fields() {
+  static const FieldTable<CollectivePoint> table = [] {
+    using P = CollectivePoint;
+    constexpr double longest_us = 1e12;
+    FieldTable<P> fields;
+    fields.required("bytes", &P::bytes, core::bytes_value(), "as nccl-tests counts them");
+    fields.required("time_us", &P::time_us,
+                    core::number({.min = 0, .min_excluded = true, .max = longest_us}),
+                    "of one call, out of place");
+    return fields;
+  }();
+  return table;
+}
+
+const FieldTable<MeasuredCollective>& measured_collective_fields() {
+  static const FieldTable<MeasuredCollective> table = [] {
+    using M = MeasuredCollective;
+    const auto ranks = [](std::int64_t least) {
+      return core::integer<int>(
+          {.min = least, .max = most_devices, .limit = "more ranks than any run has"});
+    };
+    FieldTable<M> fields;
+    fields.required("kind", &M::kind, core::word<core::CollectiveKind>(), "collective");
+    fields.required("ranks", &M::ranks, ranks(2), "members");
+    fields.defaulted("nodes", &M::nodes, ranks(1), "that they run on");
+    fields.required("points", &M::points,
+                    core::list(core::record(collective_point_fields()), 1, 4096), "sizes rise");
+    fields.required("source", &M::source, core::text(), "an id in `sources`");
+    fields.check([](const M& table_of_one, const Cursor& cursor) {
+      if (table_of_one.nodes > table_of_one.ranks) {
+        cursor.at("nodes").fault("got " + std::to_string(table_of_one.nodes) +
+                                 " (must be <= ranks, " + std::to_string(table_of_one.ranks) + ")");
+      }
+      for (std::size_t i = 1; i < table_of_one.points.size(); ++i) {
+        if (table_of_one.points[i].bytes > table_of_one.points[i - 1].bytes) continue;
+        cursor.at("points").at(i).at("bytes").fault(
+            "got " + std::to_string(table_of_one.points[i].bytes.value()) + " after " +
+            std::to_string(table_of_one.points[i - 1].bytes.value()) + " (sizes must rise)");
+      }
+    });
+    return fields;
+  }();
+  return table;
+}
+
 }  // namespace
 
 const FieldTable<ClusterFile>& cluster_fields() {
@@ -214,6 +259,9 @@ const FieldTable<ClusterFile>& cluster_fields() {
     fields.optional("overrides", &C::overrides,
                     core::list(core::record(override_fields()), 0, 4 * most_devices),
                     "exceptions, one line each");
+    fields.optional("measured_collectives", &C::measured_collectives,
+                    core::list(core::record(measured_collective_fields()), 0, 4096),
+                    "times of collectives over groups of GPUs");
     fields.optional("cpu_devices", &C::cpu_devices,
                     core::dictionary(core::record(cpu_device_fields())),
                     "what runs in slots of kind cpu_rank");

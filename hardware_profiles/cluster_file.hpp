@@ -78,6 +78,7 @@ struct ClusterFile {
   std::vector<NodeGroup> nodes;
   Fabric fabric;
   std::optional<std::vector<Override>> overrides;
+  std::optional<std::vector<MeasuredCollective>> measured_collectives;
   std::optional<std::map<std::string, std::string>> provenance;
 };
 

@@ -8,6 +8,7 @@
 #include "models/experiment.hpp"
 #include "models/kernel_class.hpp"
 #include "models/lowering/lowering.hpp"
+#include "tests/hardware_profiles/nccl_tests_log.hpp"
 
 namespace paceline::cli {
 namespace {
@@ -134,12 +135,15 @@ ExampleWorkplace::ExampleWorkplace() {
   write("experiment.json", planted_experiment());
   write("gpus.csv", planted_gpus());
   write("topo.txt", planted_topology());
+  write("all_reduce.log", test::nccl_log({.ranks = 2, .ranks_per_host = 2, .factor = 1}));
   const auto must_run = [&](const std::vector<std::string>& words) {
     const Ran ran = run(words);
     if (ran.code != 0) throw std::runtime_error(words.front() + ": " + ran.err);
   };
   must_run({"make-profile", "measurements.json", "--out", "this_machine.json"});
   must_run({"predict", "experiment.json", "--json", "predicted.json"});
+  must_run({"detect", "--from-nvidia-smi", "gpus.csv", "--from-topo", "topo.txt", "--out",
+            "cluster.json"});
   const core::Report predicted = core::read_report(path("predicted.json"));
   write("measured.json", measured_like(predicted, 1.25, 1.1));
   write("measured.1.json", measured_like(predicted, 1.1, 1.1));

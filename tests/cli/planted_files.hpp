@@ -25,7 +25,8 @@ namespace paceline::cli {
 
 /// A workplace in which the examples of all help texts run: `measurements.json`, `experiment.json`,
 /// `this_machine.json`, `predicted.json`, `measured.json` (1.25 times as long on a host 1.1 times
-/// as slow), `measured.1.json`, `measured.2.json`, `gpus.csv`, `topo.txt`, and the folder `runs`.
+/// as slow), `measured.1.json`, `measured.2.json`, `gpus.csv`, `topo.txt`, `cluster.json` from
+/// both, `all_reduce.log` of its two cards, and the folder `runs`.
 class ExampleWorkplace : public Workplace {
  public:
   ExampleWorkplace();

@@ -73,6 +73,7 @@ CROSS_FIELD = {  # pattern of the message: rule
         "a fabric has what its kind needs",
     r"got .*, which no link of node": "an override names a link of its node",
     r"nodes count from 0|changes a port, but": "an override names a node or port that is there",
+    r"got \d+ \(must be <= ranks, ": "a group has no more nodes than ranks",
     r"has two rates|changes nothing": "an override states one rate or a latency",
     r"got \".*\" \(must be one of `switches`": "a drawn link joins what is there",
     r"must divide |must be a multiple of ": "heads divide the width, patches the image",

@@ -221,7 +221,8 @@ TEST_F(Verbs, list_knows_every_kind) {
   EXPECT_THAT(run({"list", "frameworks"}).out, HasSubstr("paceline"));
   EXPECT_THAT(run({"list", "gpus"}).out, HasSubstr("rtx3090"));
   EXPECT_THAT(run({"list", "nodes"}).out, HasSubstr("hgx_h200"));
-  EXPECT_THAT(run({"list", "clusters"}).out, AllOf(HasSubstr("tesla"), HasSubstr(".json")));
+  EXPECT_THAT(run({"list", "clusters"}).out,
+              AllOf(HasSubstr("tesla"), HasSubstr(".json"), HasSubstr("as detected now")));
 }
 
 class RunVerb : public testing::Test {

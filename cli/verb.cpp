@@ -103,9 +103,9 @@ std::vector<std::string> Arguments::values(const std::string& name) const {
 }
 
 const std::vector<Verb>& verbs() {
-  static const std::vector<Verb> all{predict_verb(),     compare_verb(), run_verb(),
-                                     scoreboard_verb(),  check_verb(),   list_verb(),
-                                     make_profile_verb()};
+  static const std::vector<Verb> all{predict_verb(),      compare_verb(), run_verb(),
+                                     scoreboard_verb(),   check_verb(),   list_verb(),
+                                     make_profile_verb(), detect_verb()};
   return all;
 }
 

@@ -52,6 +52,7 @@ struct Verb {
 
 [[nodiscard]] Verb check_verb();
 [[nodiscard]] Verb compare_verb();
+[[nodiscard]] Verb detect_verb();
 [[nodiscard]] Verb list_verb();
 [[nodiscard]] Verb make_profile_verb();
 [[nodiscard]] Verb predict_verb();

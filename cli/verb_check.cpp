@@ -2,15 +2,17 @@
 #include <utility>
 
 #include "cli/verb.hpp"
-#include "cli/zoo_file.hpp"
 #include "core/error.hpp"
 #include "core/json.hpp"
 #include "core/measurements.hpp"
 #include "core/report.hpp"
+#include "core/trace.hpp"
+#include "hardware_profiles/ambiguous_names.hpp"
 #include "hardware_profiles/cluster.hpp"
 #include "hardware_profiles/gpu.hpp"
 #include "hardware_profiles/node.hpp"
 #include "models/experiment.hpp"
+#include "models/zoo_file.hpp"
 #include "validate/compare.hpp"
 
 namespace paceline::cli {
@@ -38,20 +40,30 @@ void read_report(const std::string& path, const std::string& /*profiles*/) {
   faults.throw_if_any();
 }
 
+void read_ambiguous_names(const std::string& path, const std::string& profiles) {
+  std::vector<std::string> ids;
+  for (const auto& gpu : hardware_profiles::list_gpus(profiles)) ids.push_back(gpu.id);
+  static_cast<void>(hardware_profiles::read_ambiguous_names(path, ids));
+}
+
 const std::vector<FileKind>& kinds() {
   using Path = const std::string&;
   static const std::vector<FileKind> all{
       {"experiment", [](Path path, Path) { static_cast<void>(models::read_experiment(path)); },
        models::experiment_schema},
+      {"cluster", read_cluster, hardware_profiles::cluster_schema},
+      {"node", [](Path path, Path) { static_cast<void>(hardware_profiles::read_node(path)); },
+       hardware_profiles::node_schema},
+      {"gpu", [](Path path, Path) { static_cast<void>(hardware_profiles::read_gpu(path)); },
+       hardware_profiles::gpu_schema},
+      {"ambiguous_names", read_ambiguous_names, hardware_profiles::ambiguous_names_schema},
+      {"zoo", [](Path path, Path) { static_cast<void>(models::read_zoo_file(path)); },
+       models::zoo_schema},
       {"report", read_report, core::report_schema},
       {"measurements", [](Path path, Path) { static_cast<void>(core::read_measurements(path)); },
        core::measurements_schema},
-      {"cluster", read_cluster, hardware_profiles::cluster_schema},
-      {"gpu", [](Path path, Path) { static_cast<void>(hardware_profiles::read_gpu(path)); },
-       hardware_profiles::gpu_schema},
-      {"node", [](Path path, Path) { static_cast<void>(hardware_profiles::read_node(path)); },
-       hardware_profiles::node_schema},
-      {"zoo", [](Path path, Path) { check_zoo_file(path); }, zoo_schema}};
+      {"trace", [](Path path, Path) { static_cast<void>(core::read_trace(path)); },
+       core::trace_schema}};
   return all;
 }
 
@@ -74,7 +86,7 @@ const FileKind* find_kind(const std::string& name) {
   return nullptr;
 }
 
-/// The kind that `"schema": "paceline/<kind>/1"` names. Throws `core::ConfigError`.
+/// The kind that `"schema": "paceline/<kind>/1"` names, or trace. Throws `core::ConfigError`.
 const FileKind& kind_of(const std::string& path) {
   core::Faults faults;
   const core::Cursor cursor(path, faults);
@@ -87,6 +99,8 @@ const FileKind& kind_of(const std::string& path) {
   }
   const auto schema = json.find("schema");
   if (schema == json.end()) {
+    // A trace has the keys of PyTorch's profiler.
+    if (json.contains("traceEvents")) return *find_kind("trace");
     throw core::ConfigError(path, "", "the key \"schema\" is missing (" + allowed + ")");
   }
   const std::string text = schema->is_string() ? schema->get<std::string>() : "";

@@ -36,7 +36,7 @@ int predict(const Arguments& arguments, const Console& console) {
   const models::Experiment experiment =
       read_experiment_with(arguments.positional.front(), arguments.values("set"));
   const hardware_profiles::Cluster cluster =
-      hardware_profiles::find_cluster(experiment.cluster, arguments.value("profiles").value_or(""));
+      hardware_profiles::find_cluster(experiment.cluster.name, arguments.value("profiles").value_or(""));
   const sim::Prediction prediction = predicted(experiment, cluster, trace_file.has_value());
   const core::Report& report = prediction.report;
   if (experiment_file) experiment_file->write(models::experiment_text(experiment), console);

@@ -1,6 +1,7 @@
 #include "core/fields.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace paceline::core {
 namespace detail {
@@ -14,43 +15,47 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
+void fault_above(const Json& json, const Cursor& cursor, const std::string& max,
+                 std::string_view limit) {
+  cursor.fault("got " + shown(json) + " (must be <= " + max + (limit.empty() ? "" : ": ") +
+               std::string(limit) + ")");
+}
+
 }  // namespace
 
-std::optional<double> read_number(const Json& json, const Cursor& cursor, double min,
-                                  bool min_excluded, double max, bool whole) {
-  if (!expect(json.is_number(), json, cursor, whole ? "a whole number" : "a number")) {
-    return std::nullopt;
-  }
+std::optional<double> read_number(const Json& json, const Cursor& cursor,
+                                  const NumberRange& range) {
+  if (!expect(json.is_number(), json, cursor, "a number")) return std::nullopt;
   const double value = json.get<double>();
-  if (value < min || (min_excluded && value == min)) {
-    cursor.fault("got " + shown(json) + " (must be " + (min_excluded ? "> " : ">= ") +
-                 number_text(min) + ")");
+  if (value < range.min || (range.min_excluded && value == range.min)) {
+    cursor.fault("got " + shown(json) + " (must be " + (range.min_excluded ? "> " : ">= ") +
+                 number_text(range.min) + ")");
     return std::nullopt;
   }
-  if (value > max) {
-    cursor.fault("got " + shown(json) + " (must be <= " + number_text(max) + ")");
+  if (value > range.max) {
+    fault_above(json, cursor, number_text(range.max), range.limit);
     return std::nullopt;
   }
   return value;
 }
 
-std::optional<std::int64_t> read_integer(const Json& json, const Cursor& cursor, std::int64_t min,
-                                         std::int64_t max) {
+std::optional<std::int64_t> read_integer(const Json& json, const Cursor& cursor,
+                                         const IntegerRange& range) {
   // Beyond 64 bits the parser makes a whole number unsigned or a double.
   constexpr auto largest = static_cast<std::uint64_t>(INT64_MAX);
   const double real = json.is_number_float() ? json.get<double>() : 0.0;
   const bool above =
       real >= 0x1p63 || (json.is_number_unsigned() && json.get<std::uint64_t>() > largest);
   const bool below = real < -0x1p63;
-  if (!expect(json.is_number_integer() || above || below, json, cursor, "a whole number")) {
+  const bool whole =
+      json.is_number_integer() || (json.is_number_float() && real == std::trunc(real));
+  if (!expect(whole, json, cursor, "a whole number")) return std::nullopt;
+  if (below || (!above && json.get<std::int64_t>() < range.min)) {
+    cursor.fault("got " + shown(json) + " (must be >= " + std::to_string(range.min) + ")");
     return std::nullopt;
   }
-  if (below || (!above && json.get<std::int64_t>() < min)) {
-    cursor.fault("got " + shown(json) + " (must be >= " + std::to_string(min) + ")");
-    return std::nullopt;
-  }
-  if (above || json.get<std::int64_t>() > max) {
-    cursor.fault("got " + shown(json) + " (must be <= " + std::to_string(max) + ")");
+  if (above || json.get<std::int64_t>() > range.max) {
+    fault_above(json, cursor, std::to_string(range.max), range.limit);
     return std::nullopt;
   }
   return json.get<std::int64_t>();
@@ -105,8 +110,7 @@ std::string schema_id(std::string_view kind) { return "paceline/" + std::string(
 
 ValueType<double> number(NumberRange range) {
   return {[range](const Json& json, const Cursor& cursor, double& value) {
-            if (auto read = detail::read_number(json, cursor, range.min, range.min_excluded,
-                                                range.max, false)) {
+            if (auto read = detail::read_number(json, cursor, range)) {
               value = *read;
             }
           },
@@ -145,10 +149,10 @@ namespace {
 template <class Q>
 ValueType<Q> whole_quantity() {
   return {[](const Json& json, const Cursor& cursor, Q& value) {
-            if (auto read = detail::read_integer(json, cursor, 0, INT64_MAX)) value = Q(*read);
+            if (auto read = detail::read_integer(json, cursor, {})) value = Q(*read);
           },
           [](const Q& value) { return Json(value.value()); },
-          [] { return Json{{"type", "integer"}, {"minimum", 0}}; }};
+          [] { return Json{{"type", "integer"}, {"minimum", 0}, {"maximum", INT64_MAX}}; }};
 }
 
 }  // namespace

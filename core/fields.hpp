@@ -28,11 +28,24 @@ struct ValueType {
   std::function<Json()> schema;
 };
 
+/// `limit`: why nothing is larger, for the message; must be a literal.
+struct IntegerRange {
+  std::int64_t min = 0;
+  std::int64_t max = std::numeric_limits<std::int64_t>::max();
+  std::string_view limit{};
+};
+struct NumberRange {
+  double min = -std::numeric_limits<double>::max();
+  bool min_excluded = false;
+  double max = std::numeric_limits<double>::max();
+  std::string_view limit{};
+};
+
 namespace detail {
-[[nodiscard]] std::optional<double> read_number(const Json& json, const Cursor& cursor, double min,
-                                                bool min_excluded, double max, bool whole);
+[[nodiscard]] std::optional<double> read_number(const Json& json, const Cursor& cursor,
+                                                const NumberRange& range);
 [[nodiscard]] std::optional<std::int64_t> read_integer(const Json& json, const Cursor& cursor,
-                                                       std::int64_t min, std::int64_t max);
+                                                       const IntegerRange& range);
 [[nodiscard]] std::optional<std::size_t> read_word(const Json& json, const Cursor& cursor,
                                                    const std::vector<std::string>& words);
 [[nodiscard]] bool expect(bool holds, const Json& json, const Cursor& cursor,
@@ -45,25 +58,17 @@ void fault_if_wrong_schema(const Json& json, const Cursor& cursor, std::string_v
 [[nodiscard]] std::string schema_id(std::string_view kind);
 }  // namespace detail
 
-struct IntegerRange {
-  std::int64_t min = 0;
-  std::int64_t max = std::numeric_limits<std::int64_t>::max();
-};
-struct NumberRange {
-  double min = -std::numeric_limits<double>::max();
-  bool min_excluded = false;
-  double max = std::numeric_limits<double>::max();
-};
 inline constexpr NumberRange positive{.min = 0.0, .min_excluded = true};
 inline constexpr NumberRange not_negative{.min = 0.0};
 inline constexpr NumberRange any_number{};
 
+/// A number without a fraction, however it is written: 2, 2.0 and 2e0 are the same.
 template <class T = std::int64_t>
 [[nodiscard]] ValueType<T> integer(IntegerRange range = {}) {
   range.max = std::min<std::int64_t>(range.max, static_cast<std::int64_t>(std::min<std::uint64_t>(
                                                     std::numeric_limits<T>::max(), INT64_MAX)));
   return {[range](const Json& json, const Cursor& cursor, T& value) {
-            if (auto read = detail::read_integer(json, cursor, range.min, range.max)) {
+            if (auto read = detail::read_integer(json, cursor, range)) {
               value = static_cast<T>(*read);
             }
           },

@@ -5,6 +5,11 @@
 namespace paceline::core {
 namespace {
 
+/// A number of ranks of one host, or of members of a collective.
+ValueType<int> ranks_value(std::int64_t least) {
+  return integer<int>({.min = least, .max = 1 << 20, .limit = "more ranks than any run has"});
+}
+
 const FieldTable<KernelMeasurement>& kernel_fields() {
   static const FieldTable<KernelMeasurement> table = [] {
     using K = KernelMeasurement;
@@ -26,7 +31,7 @@ const FieldTable<MeasuredLevel>& level_fields() {
   static const FieldTable<MeasuredLevel> table = [] {
     using L = MeasuredLevel;
     FieldTable<L> fields;
-    fields.required("active_ranks", &L::active_ranks, integer<int>({.min = 1}),
+    fields.required("active_ranks", &L::active_ranks, ranks_value(1),
                     "ranks of the host that compute at once");
     fields.required("reference_gflop_per_s", &L::reference_gflop_per_s, number(positive),
                     "median of the reference product, per rank");
@@ -67,7 +72,7 @@ const FieldTable<CollectiveMeasurement>& collective_fields() {
     FieldTable<C> fields;
     fields.required("kind", &C::kind, text(), "collective");
     fields.required("algorithm", &C::algorithm, text(), "schedule");
-    fields.required("ranks", &C::ranks, integer<int>({.min = 2}), "members");
+    fields.required("ranks", &C::ranks, ranks_value(2), "members");
     fields.required("bytes", &C::bytes, bytes_value(), "payload");
     fields.required("time_us", &C::time_us, number(positive), "median");
     return fields;

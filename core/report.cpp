@@ -5,6 +5,14 @@
 namespace paceline::core {
 namespace {
 
+constexpr std::int64_t most_ranks = 1 << 20;
+
+/// A number of ranks, from `least` on.
+template <class T>
+ValueType<T> ranks_value(std::int64_t least) {
+  return integer<T>({.min = least, .max = most_ranks, .limit = "more ranks than any run has"});
+}
+
 const FieldTable<Spread>& spread_fields() {
   static const FieldTable<Spread> table = [] {
     FieldTable<Spread> fields;
@@ -66,11 +74,11 @@ const FieldTable<RankReport>& rank_fields() {
   static const FieldTable<RankReport> table = [] {
     using R = RankReport;
     FieldTable<R> fields;
-    fields.required("rank", &R::rank, integer<int>(), "position in the world");
+    fields.required("rank", &R::rank, ranks_value<int>(0), "position in the world");
     fields.required("device", &R::device, text(), "id of its device");
     fields.required("micro_batch", &R::micro_batch, integer<std::int64_t>(),
                     "images per micro-step");
-    fields.defaulted("represents", &R::represents, integer<int>({.min = 1}),
+    fields.defaulted("represents", &R::represents, ranks_value<int>(1),
                      "ranks in the same situation that this entry stands for");
     fields.required("phases_us", &R::phases_us, per_word<TimelinePhase>(number(not_negative)),
                     "partition of the step of the compute stream");
@@ -96,7 +104,7 @@ const FieldTable<CollectiveReport>& collective_fields() {
     fields.required("bytes", &C::bytes, bytes_value(), "payload, as nccl-tests counts it");
     fields.required("algorithm", &C::algorithm, text(), "used");
     fields.required("protocol", &C::protocol, text(), "used");
-    fields.required("ranks", &C::ranks, integer<int>({.min = 1}), "members");
+    fields.required("ranks", &C::ranks, ranks_value<int>(1), "members");
     fields.required("time_us", &C::time_us, number(not_negative),
                     "from the last member's arrival to the end");
     fields.required("algbw_gb_per_s", &C::algbw_gb_per_s, number(not_negative), "bytes / time");
@@ -231,7 +239,7 @@ const FieldTable<Report>& report_fields() {
     fields.defaulted("provenance", &R::provenance, dictionary(text()), "where and when");
     fields.required("model", &R::model, text(), "architecture");
     fields.required("framework", &R::framework, text(), "software stack");
-    fields.required("world_size", &R::world_size, integer<std::int64_t>({.min = 1}), "ranks");
+    fields.required("world_size", &R::world_size, ranks_value<std::int64_t>(1), "ranks");
     fields.required("global_batch", &R::global_batch, integer<std::int64_t>({.min = 1}),
                     "images per step");
     fields.required("accumulation_steps", &R::accumulation_steps, integer<std::int64_t>({.min = 1}),

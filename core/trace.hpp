@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -45,5 +46,10 @@ struct Trace {
 /// JSON text: `schemaVersion`, `displayTimeUnit`, `distributedInfo`, and `traceEvents` with first
 /// the names of ranks and streams (ph M), then the events in the order given, one a line.
 [[nodiscard]] std::string trace_text(const Trace& trace);
+
+/// Reads what `trace_text` writes. Throws `ConfigError` with every fault.
+[[nodiscard]] Trace read_trace(const std::filesystem::path& path);
+/// JSON Schema of it.
+[[nodiscard]] std::string trace_schema();
 
 }  // namespace paceline::core

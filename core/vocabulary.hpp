@@ -14,15 +14,17 @@ namespace paceline::core {
 template <class Enum>
 struct Spelling;
 
-enum class DataType : std::uint8_t { fp32, tf32, fp16, bf16, fp8, fp64, int32, uint8 };
+enum class DataType : std::uint8_t { fp32, tf32, fp16, bf16, fp8, fp64, int32, uint8, int64 };
 template <>
 struct Spelling<DataType> {
   static constexpr std::array words{"fp32", "tf32", "fp16",  "bf16",
-                                    "fp8",  "fp64", "int32", "uint8"};
+                                    "fp8",  "fp64", "int32", "uint8",
+                                    "int64"};
 };
 [[nodiscard]] constexpr std::int64_t bytes_per_element(DataType type) {
   switch (type) {
     case DataType::fp64:
+    case DataType::int64:
       return 8;
     case DataType::fp32:
     case DataType::tf32:
@@ -37,6 +39,58 @@ struct Spelling<DataType> {
   }
   return 0;
 }
+
+/// Arithmetic and storage of training; what each means stands in docs/glossary.md, "precision".
+enum class Precision : std::uint8_t { fp32, tf32, amp_fp16, amp_bf16, fp16_master, bf16_master };
+template <>
+struct Spelling<Precision> {
+  static constexpr std::array words{"fp32",     "tf32",        "amp_fp16",
+                                    "amp_bf16", "fp16_master", "bf16_master"};
+};
+/// Type of matrix products' operands.
+[[nodiscard]] constexpr DataType compute_type(Precision precision) {
+  switch (precision) {
+    case Precision::fp32:
+      return DataType::fp32;
+    case Precision::tf32:
+      return DataType::tf32;
+    case Precision::amp_fp16:
+    case Precision::fp16_master:
+      return DataType::fp16;
+    case Precision::amp_bf16:
+    case Precision::bf16_master:
+      return DataType::bf16;
+  }
+  return DataType::fp32;
+}
+/// fp32 weights, cast to 16 bits in each step.
+[[nodiscard]] constexpr bool is_autocast(Precision precision) {
+  return precision == Precision::amp_fp16 || precision == Precision::amp_bf16;
+}
+/// 16-bit weights and gradients beside fp32 master weights.
+[[nodiscard]] constexpr bool has_master_weights(Precision precision) {
+  return precision == Precision::fp16_master || precision == Precision::bf16_master;
+}
+
+enum class OptimizerKind : std::uint8_t { adamw, sgd };
+template <>
+struct Spelling<OptimizerKind> {
+  static constexpr std::array words{"adamw", "sgd"};
+};
+
+/// full: only each block's input is kept, the block is computed again before its backward pass.
+enum class ActivationCheckpointing : std::uint8_t { none, full };
+template <>
+struct Spelling<ActivationCheckpointing> {
+  static constexpr std::array words{"none", "full"};
+};
+
+/// The software that trains.
+enum class FrameworkKind : std::uint8_t { paceline, pytorch_ddp };
+template <>
+struct Spelling<FrameworkKind> {
+  static constexpr std::array words{"paceline", "pytorch_ddp"};
+};
 
 /// Where an operation belongs in the training step.
 enum class Phase : std::uint8_t { data, forward, backward, communication, optimizer };
@@ -85,7 +139,30 @@ enum class OperationKind : std::uint8_t {
   cross_entropy,
   cross_entropy_gradient,
   adamw,
-  all_reduce
+  all_reduce,
+  mean_pool,
+  mean_pool_gradient,
+  // Optimizer beside AdamW, clipping.
+  sgd,
+  gradient_norm,
+  clip_coefficient,
+  scale,
+  // What frameworks run as kernels of their own.
+  cast,
+  copy,
+  concatenate,
+  fill,
+  convolution,
+  convolution_gradient,
+  softmax,
+  softmax_gradient,
+  log_softmax,
+  log_softmax_gradient,
+  nll_loss,
+  nll_loss_gradient,
+  check_finite,
+  update_loss_scale,
+  count_steps
 };
 template <>
 struct Spelling<OperationKind> {
@@ -107,7 +184,28 @@ struct Spelling<OperationKind> {
                                     "cross_entropy",
                                     "cross_entropy_gradient",
                                     "adamw",
-                                    "all_reduce"};
+                                    "all_reduce",
+                                    "mean_pool",
+                                    "mean_pool_gradient",
+                                    "sgd",
+                                    "gradient_norm",
+                                    "clip_coefficient",
+                                    "scale",
+                                    "cast",
+                                    "copy",
+                                    "concatenate",
+                                    "fill",
+                                    "convolution",
+                                    "convolution_gradient",
+                                    "softmax",
+                                    "softmax_gradient",
+                                    "log_softmax",
+                                    "log_softmax_gradient",
+                                    "nll_loss",
+                                    "nll_loss_gradient",
+                                    "check_finite",
+                                    "update_loss_scale",
+                                    "count_steps"};
 };
 
 /// An in-order queue of operations of one rank.
@@ -132,16 +230,43 @@ struct Spelling<MemoryCategory> {
                                     "communication", "workspace", "context"};
 };
 
-enum class CollectiveKind : std::uint8_t { all_reduce };
+enum class CollectiveKind : std::uint8_t {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  all_to_all,
+  broadcast,
+  point_to_point
+};
 template <>
 struct Spelling<CollectiveKind> {
-  static constexpr std::array words{"all_reduce"};
+  static constexpr std::array words{"all_reduce", "reduce_scatter", "all_gather",
+                                    "all_to_all", "broadcast",      "point_to_point"};
 };
 
-enum class CollectiveAlgorithm : std::uint8_t { ring };
+/// `nvls` and `nvls_tree`: reduction and multicast in the NVSwitch, the second between nodes too.
+enum class CollectiveAlgorithm : std::uint8_t {
+  ring,
+  tree,
+  recursive_halving_doubling,
+  pairwise,
+  hierarchical,
+  nvls,
+  nvls_tree
+};
 template <>
 struct Spelling<CollectiveAlgorithm> {
-  static constexpr std::array words{"ring"};
+  static constexpr std::array words{"ring",     "tree",         "recursive_halving_doubling",
+                                    "pairwise", "hierarchical", "nvls",
+                                    "nvls_tree"};
+};
+
+/// How NCCL moves data: flags beside every word (LL), one in 128 bytes (LL128), or none and a
+/// fence (Simple).
+enum class CollectiveProtocol : std::uint8_t { ll, ll128, simple };
+template <>
+struct Spelling<CollectiveProtocol> {
+  static constexpr std::array words{"ll", "ll128", "simple"};
 };
 
 enum class ReportKind : std::uint8_t { predicted, measured };

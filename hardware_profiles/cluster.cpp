@@ -6,7 +6,9 @@
 
 #include "core/file.hpp"
 #include "hardware_profiles/cluster_file.hpp"
+#include "hardware_profiles/detected_cluster.hpp"
 #include "hardware_profiles/gpu_fields.hpp"
+#include "hardware_profiles/host_cpu.hpp"
 #include "hardware_profiles/node_fields.hpp"
 
 namespace paceline::hardware_profiles {
@@ -47,10 +49,6 @@ Cluster read_cluster(const std::filesystem::path& path, std::string_view profile
   return cluster_from(document, path.string(), profiles);
 }
 
-constexpr auto how_to_make_this_machine =
-    "; make it with `mpirun -n 2 paceline-rt calibrate --out m.json; paceline make-profile m.json "
-    "--out ~/.local/share/paceline/clusters/this_machine.json`";
-
 const Slot& slot_of(const Cluster& cluster, int rank) {
   if (rank < 0 || static_cast<std::size_t>(rank) >= cluster.slots.size()) {
     throw core::ConfigError(
@@ -67,10 +65,12 @@ Cluster find_cluster(std::string_view reference, std::string_view profiles) {
     return read_cluster(std::filesystem::path(reference), profiles);
   }
   const auto path = find_profile("clusters", reference, profiles);
+  if (!path && reference == "this_machine") {
+    const auto found = detected_cpu_cluster(this_host(), usable_cores(), std::nullopt);
+    return read_cluster_text(found.text, "this_machine (as detected)", profiles);
+  }
   if (!path) {
-    std::string text = not_found_text("clusters", "cluster", reference, profiles);
-    if (reference == "this_machine") text += how_to_make_this_machine;
-    throw core::ConfigError("", "", text);
+    throw core::ConfigError("", "", not_found_text("clusters", "cluster", reference, profiles));
   }
   Cluster cluster = read_cluster(*path, profiles);
   cluster.id = reference;
@@ -132,6 +132,14 @@ const CpuDevice& Cluster::device_of(int rank) const {
         origin, "",
         fmt::format("the slot of rank {} is no CPU slot but {}", rank,
                     slot.gpu.empty() ? "\"" + slot.device + "\"" : "a " + slot.gpu));
+  }
+  if (found->second.levels.empty()) {
+    throw core::ConfigError(
+        origin, "/cpu_devices/" + found->first + "/levels",
+        fmt::format("is empty: \"{}\" is not calibrated, so the times of its kernels and of "
+                    "exchanges between its ranks are not known ({}; a profile of this machine's "
+                    "GPUs: `paceline detect`)",
+                    found->second.name, how_to_calibrate));
   }
   return found->second;
 }

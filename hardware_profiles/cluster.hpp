@@ -99,7 +99,8 @@ struct Cluster {
   /// Vertices and links must not change between calls (a copy of the cluster may: it starts
   /// afresh). Throws `core::ConfigError` if there is no way.
   [[nodiscard]] std::vector<LinkId> route(VertexId from, VertexId to) const;
-  /// The CPU device of a rank. Throws `core::ConfigError` if there is no such slot or it is a GPU.
+  /// The CPU device of a rank. Throws `core::ConfigError` if there is no such slot, it is a GPU, or
+  /// the device is not calibrated.
   [[nodiscard]] const CpuDevice& device_of(int rank) const;
   /// The GPU of a rank. Throws `core::ConfigError` if there is no such slot or it is a CPU slot.
   [[nodiscard]] const Gpu& gpu_of(int rank) const;
@@ -114,8 +115,15 @@ struct Cluster {
   RouteCache route_cache;
 };
 
+/// The commands that measure this machine and write its profile.
+inline constexpr auto how_to_calibrate =
+    "make it with `mpirun -n 2 paceline-rt calibrate --out m.json; paceline make-profile m.json "
+    "--out ~/.local/share/paceline/clusters/this_machine.json`";
+
 /// Reads a cluster file by path (if `reference` has a slash or ends in .json), or looks it up as
 /// `<dir>/clusters/<id>.json`, then `<dir>/<id>.json`, in `core::profile_directories(profiles)`.
+/// `this_machine` without a file is this host's CPU as `detected_cpu_cluster` describes it: it has
+/// slots and memory, but no kernel times.
 /// Throws `core::ConfigError` with every fault, or with the folders that were searched.
 [[nodiscard]] Cluster find_cluster(std::string_view reference, std::string_view profiles);
 

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "hardware_profiles/node_fields.hpp"
+#include "hardware_profiles/ranges.hpp"
 #include "hardware_profiles/sourced_fields.hpp"
 
 namespace paceline::hardware_profiles {
@@ -15,7 +16,7 @@ const FieldTable<KernelModel>& kernel_fields() {
   static const FieldTable<KernelModel> table = [] {
     FieldTable<KernelModel> fields;
     fields.required("us_per_feature", &KernelModel::us_per_feature,
-                    core::dictionary(core::number(core::not_negative)),
+                    core::dictionary(core::number(latency_us_range)),
                     "microseconds for each unit of a feature");
     fields.required("residual", &KernelModel::residual, core::number(core::not_negative),
                     "standard deviation of log(measured / model)");
@@ -32,7 +33,8 @@ const FieldTable<CpuLevel>& level_fields() {
     fields.required("active_ranks", &CpuLevel::active_ranks,
                     core::integer<int>({.min = 1, .max = most_devices}),
                     "ranks of the host that compute at the same time");
-    fields.required("reference_gflop_per_s", &CpuLevel::reference_gflop_per_s, rate_value(),
+    fields.required("reference_gflop_per_s", &CpuLevel::reference_gflop_per_s,
+                    core::number(gflop_per_s_range),
                     "of the reference product while it was measured, 1e9 FLOP/s");
     fields.required("kernels", &CpuLevel::kernels, core::dictionary(core::record(kernel_fields())),
                     "times by kernel class");
@@ -44,21 +46,22 @@ const FieldTable<CpuLevel>& level_fields() {
 const FieldTable<CpuDevice>& cpu_device_fields() {
   static const FieldTable<CpuDevice> table = [] {
     using D = CpuDevice;
-    const auto not_negative = core::number(core::not_negative);
+    const auto time = core::number(latency_us_range);
     FieldTable<D> fields;
     fields.required("name", &D::name, core::text(), "for people");
     fields.required("threads", &D::threads, core::integer<int>({.min = 1, .max = 65536}),
                     "of each rank");
-    fields.required("host_issue_us", &D::host_issue_us, not_negative,
+    fields.required("host_issue_us", &D::host_issue_us, time,
                     "to issue one operation, microseconds");
-    fields.required("memory_gib", &D::memory_gib, rate_value(),
+    fields.required("memory_gib", &D::memory_gib, core::number(memory_gib_range),
                     "of the host, for all its ranks, 2^30 bytes");
-    fields.required("reduction_us_per_call", &D::reduction_us_per_call, not_negative,
+    fields.required("reduction_us_per_call", &D::reduction_us_per_call, time,
                     "adding a received slice: microseconds a call");
-    fields.required("reduction_us_per_byte", &D::reduction_us_per_byte, not_negative,
+    fields.required("reduction_us_per_byte", &D::reduction_us_per_byte, time,
                     "adding a received slice: microseconds a byte");
-    fields.required("levels", &D::levels, core::list(core::record(level_fields()), 1, 65536),
-                    "by number of ranks that compute at the same time, rising");
+    fields.required("levels", &D::levels, core::list(core::record(level_fields()), 0, 65536),
+                    "by number of ranks that compute at the same time, rising; none before "
+                    "calibration");
     fields.check([](const D& device, const Cursor& cursor) {
       for (std::size_t i = 1; i < device.levels.size(); ++i) {
         const int before = device.levels[i - 1].active_ranks;
@@ -81,13 +84,17 @@ const FieldTable<NodeGroup>& group_fields() {
     using G = NodeGroup;
     FieldTable<G> fields;
     fields.optional("node", &G::node, core::text(), "a node file; or write the node here");
-    fields.defaulted("count", &G::count,
-                     core::integer<std::int64_t>({.min = 1, .max = most_devices}), "equal nodes");
+    fields.defaulted(
+        "count", &G::count,
+        core::integer<std::int64_t>(
+            {.min = 1, .max = most_devices, .limit = "more nodes than any cluster has"}),
+        "equal nodes");
     fields.optional("gpus", &G::gpus, core::list(core::text(), 1, 4096),
                     "cards for the empty slots of each node, in order");
     fields.optional("name", &G::name, core::text(), "of a node written here");
     fields.optional("cpu", &G::cpu, core::record(node_cpu_fields()), "of a node written here");
-    fields.optional("memory_gib", &G::memory_gib, sourced(rate_value()), "of a node written here");
+    fields.optional("memory_gib", &G::memory_gib, sourced(core::number(memory_gib_range)),
+                    "of a node written here");
     fields.optional("peer_to_peer_over_pcie", &G::peer_to_peer_over_pcie, sourced(core::boolean()),
                     "of a node written here");
     fields.optional("devices", &G::devices, devices_value(), "of a node written here");
@@ -104,9 +111,9 @@ const FieldTable<FabricLink>& fabric_link_fields() {
     using L = FabricLink;
     FieldTable<L> fields;
     fields.defaulted("kind", &L::kind, core::word<LinkKind>(), "what it is");
-    fields.required("bandwidth_gbit_per_s", &L::bandwidth_gbit_per_s, rate_value(),
-                    "1e9 bit/s, each direction");
-    fields.optional("latency_us", &L::latency_us, latency_value(),
+    fields.required("bandwidth_gbit_per_s", &L::bandwidth_gbit_per_s,
+                    core::number(gbit_per_s_range), "1e9 bit/s, each direction");
+    fields.optional("latency_us", &L::latency_us, core::number(latency_us_range),
                     "of a port: a short message from node to node, half of it at each port; "
                     "of an uplink: that link; without it the default of its kind");
     return fields;
@@ -121,9 +128,10 @@ const FieldTable<DrawnLink>& drawn_link_fields() {
     fields.required("between", &L::between, core::list(core::text(), 2, 2),
                     "switches, or devices as node0/nic0");
     fields.defaulted("kind", &L::kind, core::word<LinkKind>(), "what it is");
-    fields.required("bandwidth_gbit_per_s", &L::bandwidth_gbit_per_s, rate_value(),
-                    "1e9 bit/s, each direction");
-    fields.optional("latency_us", &L::latency_us, latency_value(), latency_of_a_link);
+    fields.required("bandwidth_gbit_per_s", &L::bandwidth_gbit_per_s,
+                    core::number(gbit_per_s_range), "1e9 bit/s, each direction");
+    fields.optional("latency_us", &L::latency_us, core::number(latency_us_range),
+                    latency_of_a_link);
     fields.optional("source", &L::source, core::text(), "an id in `sources`");
     return fields;
   }();
@@ -157,11 +165,12 @@ const FieldTable<LinkChange>& link_change_fields() {
   static const FieldTable<LinkChange> table = [] {
     using C = LinkChange;
     FieldTable<C> fields;
-    fields.optional("bandwidth_gbit_per_s", &C::bandwidth_gbit_per_s, rate_value(),
-                    "1e9 bit/s, each direction");
-    fields.optional("bandwidth_gb_per_s", &C::bandwidth_gb_per_s, rate_value(),
+    fields.optional("bandwidth_gbit_per_s", &C::bandwidth_gbit_per_s,
+                    core::number(gbit_per_s_range), "1e9 bit/s, each direction");
+    fields.optional("bandwidth_gb_per_s", &C::bandwidth_gb_per_s, core::number(gb_per_s_range),
                     "1e9 bytes/s, each direction");
-    fields.optional("latency_us", &C::latency_us, latency_value(), "as in the link it replaces");
+    fields.optional("latency_us", &C::latency_us, core::number(latency_us_range),
+                    "as in the link it replaces");
     fields.check([](const C& change, const Cursor& cursor) {
       if (change.bandwidth_gbit_per_s && change.bandwidth_gb_per_s) {
         cursor.fault("has two rates (give bandwidth_gbit_per_s or bandwidth_gb_per_s)");
@@ -274,6 +283,7 @@ void check_cluster_file(const ClusterFile& file, const Cursor& cursor) {
     if (!faulty.at(at)) check_group(file.nodes[i], at);
     nodes = std::min(nodes + file.nodes[i].count, most_devices);
   }
+  const bool nodes_are_faulty = faulty.at(cursor.at("nodes"));
   const bool fabric_is_faulty = faulty.at(cursor.at("fabric"));
   if (!fabric_is_faulty) check_fabric(file.fabric, cursor.at("fabric"));
   if (!fabric_is_faulty && nodes > 1 && file.fabric.kind == FabricKind::none) {
@@ -285,7 +295,7 @@ void check_cluster_file(const ClusterFile& file, const Cursor& cursor) {
   for (std::size_t i = 0; i < overrides.size(); ++i) {
     const Cursor at = cursor.at("overrides").at(i);
     if (faulty.at(at)) continue;
-    if (overrides[i].node >= nodes) {
+    if (overrides[i].node >= nodes && !nodes_are_faulty) {
       at.at("node").fault("got " + std::to_string(overrides[i].node) + " (must be < " +
                           std::to_string(nodes) + ": nodes count from 0 over all groups)");
     }

@@ -7,7 +7,9 @@
 #include <map>
 #include <set>
 
+#include "hardware_profiles/ambiguous_names.hpp"
 #include "hardware_profiles/gpu_fields.hpp"
+#include "hardware_profiles/ranges.hpp"
 #include "hardware_profiles/sourced_fields.hpp"
 
 namespace paceline::hardware_profiles {
@@ -17,8 +19,6 @@ using core::FieldTable;
 using core::Json;
 
 namespace {
-
-constexpr std::string_view ambiguous_names_file = "ambiguous_names.json";
 
 const FieldTable<Pcie>& pcie_fields() {
   static const FieldTable<Pcie> table = [] {
@@ -40,7 +40,7 @@ const FieldTable<Nvlink>& nvlink_fields() {
     fields.required("generation", &N::generation, core::integer<int>({.min = 1, .max = 99}),
                     "of NVLink");
     fields.required("bandwidth_gb_per_s_per_direction", &N::bandwidth_gb_per_s_per_direction,
-                    core::number(core::positive), "all links of the card, 1e9 bytes/s");
+                    core::number(gb_per_s_range), "all links of the card, 1e9 bytes/s");
     fields.required("attachment", &N::attachment, core::word<NvlinkAttachment>(),
                     "wired on the board, or a bridge for pairs that is bought apart");
     fields.required("source", &N::source, core::text(), "an id in `sources`");
@@ -86,22 +86,25 @@ void add_names(FieldTable<Gpu>& fields) {
 }
 
 void add_numbers(FieldTable<Gpu>& fields) {
-  const auto rate = sourced(core::number(core::positive));
-  fields.required("memory_gib", &Gpu::memory_gib, rate, "as nvidia-smi prints it, 2^30 bytes");
-  fields.required("memory_bandwidth_gb_per_s", &Gpu::memory_bandwidth_gb_per_s, rate,
-                  "theoretical, 1e9 bytes/s");
+  fields.required("memory_gib", &Gpu::memory_gib, sourced(core::number(memory_gib_range)),
+                  "as nvidia-smi prints it, 2^30 bytes");
+  fields.required("memory_bandwidth_gb_per_s", &Gpu::memory_bandwidth_gb_per_s,
+                  sourced(core::number(gb_per_s_range)), "theoretical, 1e9 bytes/s");
   fields.required("streaming_multiprocessors", &Gpu::streaming_multiprocessors,
                   sourced(core::integer<std::int64_t>({.min = 1, .max = 65536})), "as sold");
-  fields.required("boost_clock_mhz", &Gpu::boost_clock_mhz, rate, "as sold");
+  fields.required("boost_clock_mhz", &Gpu::boost_clock_mhz, sourced(core::number(clock_mhz_range)),
+                  "as sold");
   fields.required("dense_peak_tflop_per_s", &Gpu::dense_peak_tflop_per_s,
-                  some_words<core::DataType>(rate),
+                  some_words<core::DataType>(sourced(core::number(tflop_per_s_range))),
                   "1e12 FLOP/s by operand type, without sparsity; absent where there is none");
-  fields.required("l2_cache_mib", &Gpu::l2_cache_mib, rate, "2^20 bytes");
+  fields.required("l2_cache_mib", &Gpu::l2_cache_mib, sourced(core::number(cache_mib_range)),
+                  "2^20 bytes");
   fields.required("pcie", &Gpu::pcie, core::record(pcie_fields()), "PCI Express of the card");
   fields.optional("nvlink", &Gpu::nvlink, core::record(nvlink_fields()), "absent without NVLink");
   fields.required("peer_to_peer_over_pcie", &Gpu::peer_to_peer_over_pcie, sourced(core::boolean()),
                   "whether the driver lets two cards read each other");
-  fields.required("board_power_w", &Gpu::board_power_w, rate, "power limit as sold");
+  fields.required("board_power_w", &Gpu::board_power_w, sourced(core::number(power_w_range)),
+                  "power limit as sold");
   fields.optional("default_node", &Gpu::default_node, core::text(),
                   "a node file for {\"device\": …, \"count\": …}");
 }
@@ -196,26 +199,11 @@ GpuCatalog::GpuCatalog(std::string_view profiles) {
   faults.throw_if_any();
   for (const auto& folder : folders_of("gpus", profiles)) {
     const auto path = folder / ambiguous_names_file;
-    if (std::filesystem::exists(path)) read_ambiguous_names(path);
+    if (std::filesystem::exists(path)) add_ambiguous_names(path);
   }
 }
 
 namespace {
-
-struct AmbiguousNames {
-  std::map<std::string, std::vector<std::string>> names;
-};
-
-const FieldTable<AmbiguousNames>& ambiguous_fields() {
-  static const FieldTable<AmbiguousNames> table = [] {
-    FieldTable<AmbiguousNames> fields;
-    fields.document("ambiguous_names");
-    fields.required("names", &AmbiguousNames::names, core::dictionary(core::list(core::text(), 2)),
-                    "ids that each name may mean");
-    return fields;
-  }();
-  return table;
-}
 
 std::string described(const Gpu& gpu) {
   return fmt::format("{} ({:g} GiB, {}, {})", gpu.id, gpu.memory_gib.value,
@@ -224,25 +212,17 @@ std::string described(const Gpu& gpu) {
 
 }  // namespace
 
-void GpuCatalog::read_ambiguous_names(const std::filesystem::path& path) {
-  core::Faults faults;
-  const auto file = core::from_file(path, ambiguous_fields());
-  const Cursor cursor = Cursor(path.string(), faults).at("names");
-  for (const auto& [name, ids] : file.names) {
-    std::vector<std::size_t> candidates;
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      const auto gpu =
-          std::find_if(gpus_.begin(), gpus_.end(), [&](const Gpu& g) { return g.id == ids[i]; });
-      if (gpu == gpus_.end()) {
-        cursor.at(name).at(i).fault("got " + core::shown(Json(ids[i])) +
-                                    ", which is the id of no gpu file");
-      } else {
-        candidates.push_back(static_cast<std::size_t>(gpu - gpus_.begin()));
-      }
+void GpuCatalog::add_ambiguous_names(const std::filesystem::path& path) {
+  std::vector<std::string> ids;
+  for (const Gpu& gpu : gpus_) ids.push_back(gpu.id);
+  for (const auto& [name, candidates] : read_ambiguous_names(path, ids).names) {
+    std::vector<std::size_t> indices;
+    for (const std::string& id : candidates) {
+      indices.push_back(
+          static_cast<std::size_t>(std::find(ids.begin(), ids.end(), id) - ids.begin()));
     }
-    by_name_.emplace(plain_name(name), std::move(candidates));  // a card's own name stays its own
+    by_name_.emplace(plain_name(name), std::move(indices));  // a card's own name stays its own
   }
-  faults.throw_if_any();
 }
 
 std::string GpuCatalog::several(std::string_view name, const std::vector<std::size_t>& ids) const {
@@ -265,16 +245,22 @@ std::string GpuCatalog::several(std::string_view name, const std::vector<std::si
 GpuCatalog::Match GpuCatalog::find(std::string_view name) const {
   const auto found = by_name_.find(plain_name(name));
   if (found != by_name_.end() && found->second.size() == 1) {
-    return {&gpus_[found->second.front()], {}};
+    return {&gpus_[found->second.front()], {}, {}};
   }
-  if (found != by_name_.end()) return {nullptr, several(name, found->second)};
+  if (found != by_name_.end()) {
+    Match match{nullptr, several(name, found->second), {}};
+    for (const std::size_t i : found->second) match.candidates.push_back(&gpus_[i]);
+    return match;
+  }
   std::vector<std::string> names;
   names.reserve(by_name_.size());
   for (const auto& [known, ids] : by_name_) names.push_back(known);
   const std::string near = core::nearest(plain_name(name), names);
-  return {nullptr, "no GPU is called \"" + std::string(name) + "\"" +
-                       (near.empty() ? "" : "; did you mean \"" + near + "\"?") +
-                       " (`paceline list gpus` prints all)"};
+  return {nullptr,
+          "no GPU is called \"" + std::string(name) + "\"" +
+              (near.empty() ? "" : "; did you mean \"" + near + "\"?") +
+              " (`paceline list gpus` prints all)",
+          {}};
 }
 
 Gpu find_gpu(std::string_view name, std::string_view profiles) {

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -80,6 +81,8 @@ class GpuCatalog {
   struct Match {
     const Gpu* gpu = nullptr;  // lives as long as the catalog
     std::string problem;       // why there is none
+    /// Those that the name may mean, if it fits several.
+    std::vector<const Gpu*> candidates{};
   };
   /// By id, alias or the name that nvidia-smi prints. A name that fits several cards matches none:
   /// the problem names them and what differs.
@@ -87,7 +90,7 @@ class GpuCatalog {
   [[nodiscard]] const std::vector<Gpu>& gpus() const { return gpus_; }
 
  private:
-  void read_ambiguous_names(const std::filesystem::path& path);
+  void add_ambiguous_names(const std::filesystem::path& path);
   [[nodiscard]] std::string several(std::string_view name,
                                     const std::vector<std::size_t>& ids) const;
 

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "hardware_profiles/node_fields.hpp"
+#include "hardware_profiles/ranges.hpp"
 
 namespace paceline::hardware_profiles {
 
@@ -44,13 +45,6 @@ bool FaultyPlaces::at(const Cursor& cursor) const {
   return below != pointers_.end() && below->starts_with(cursor.pointer() + "/");
 }
 
-core::ValueType<double> rate_value() { return core::number(core::positive); }
-
-core::ValueType<double> latency_value() {
-  constexpr double longest_us = 1e9;
-  return core::number({.min = 0, .max = longest_us});
-}
-
 core::ValueType<std::string> device_id_value() {
   core::ValueType<std::string> type = core::text();
   type.read = [](const Json& json, const Cursor& cursor, std::string& id) {
@@ -61,7 +55,9 @@ core::ValueType<std::string> device_id_value() {
                  " (must not be empty, hold a slash or be all_cpu_ranks)");
     id.clear();
   };
-  type.schema = [] { return Json{{"type", "string"}, {"pattern", "^[^/]+$"}}; };
+  type.schema = [] {
+    return Json{{"type", "string"}, {"pattern", "^[^/]+$"}, {"not", {{"const", all_cpu_ranks}}}};
+  };
   return type;
 }
 
@@ -90,8 +86,8 @@ core::ValueType<std::vector<NodeDevice>> devices_value() {
                     "of a cpu_rank: an id in the cluster's `cpu_devices`");
     fields.optional("socket", &D::socket, core::integer<std::int64_t>({.min = 0, .max = 1023}),
                     "the package it hangs on");
-    fields.optional("bandwidth_gbit_per_s", &D::bandwidth_gbit_per_s, rate_value(),
-                    "of a nic: its port, 1e9 bit/s each direction");
+    fields.optional("bandwidth_gbit_per_s", &D::bandwidth_gbit_per_s,
+                    core::number(gbit_per_s_range), "of a nic: its port, 1e9 bit/s each direction");
     fields.optional("source", &D::source, core::text(), "an id in `sources`");
     return fields;
   }();
@@ -127,11 +123,11 @@ core::ValueType<std::vector<ExchangePoint>> exchanges_value() {
     FieldTable<ExchangePoint> fields;
     core::ValueType<core::Bytes> bytes = core::bytes_value();
     bytes.read = [](const Json& json, const Cursor& cursor, core::Bytes& value) {
-      if (auto read = core::detail::read_integer(json, cursor, 1, INT64_MAX)) {
+      if (auto read = core::detail::read_integer(json, cursor, {.min = 1})) {
         value = core::Bytes(*read);
       }
     };
-    bytes.schema = [] { return Json{{"type", "integer"}, {"minimum", 1}}; };
+    bytes.schema = [] { return Json{{"type", "integer"}, {"minimum", 1}, {"maximum", INT64_MAX}}; };
     fields.required("bytes", &ExchangePoint::bytes, bytes, "that each end sends and receives");
     fields.required("time_us", &ExchangePoint::time_us,
                     core::number({.min = 0, .min_excluded = true, .max = longest_us}),
@@ -150,9 +146,9 @@ core::ValueType<std::vector<NodeLink>> links_value() {
     fields.required("between", &L::between, between_value(),
                     "two devices; or all_cpu_ranks, a link between each two of them");
     fields.required("kind", &L::kind, core::word<LinkKind>(), "what it is");
-    fields.optional("bandwidth_gb_per_s", &L::bandwidth_gb_per_s, rate_value(),
+    fields.optional("bandwidth_gb_per_s", &L::bandwidth_gb_per_s, core::number(gb_per_s_range),
                     "1e9 bytes/s, each direction; may be left out beside `measured`");
-    fields.optional("latency_us", &L::latency_us, latency_value(),
+    fields.optional("latency_us", &L::latency_us, core::number(latency_us_range),
                     "one way; without it the default of its kind, which is an assumption");
     fields.defaulted("duplex", &L::duplex, core::word<Duplex>(), "both directions at once");
     fields.optional("measured", &L::measured, exchanges_value(),
@@ -171,7 +167,7 @@ const FieldTable<Node>& node_fields() {
     fields.required("name", &Node::name, core::text(), "for people");
     fields.required("sources", &Node::sources, sources_value(), "where numbers come from");
     fields.optional("cpu", &Node::cpu, core::record(node_cpu_fields()), "the host's processors");
-    fields.optional("memory_gib", &Node::memory_gib, sourced(rate_value()),
+    fields.optional("memory_gib", &Node::memory_gib, sourced(core::number(memory_gib_range)),
                     "host memory, 2^30 bytes");
     fields.optional("peer_to_peer_over_pcie", &Node::peer_to_peer_over_pcie,
                     sourced(core::boolean()), "overrides what the gpu file says");

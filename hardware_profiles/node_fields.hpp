@@ -13,8 +13,6 @@ namespace paceline::hardware_profiles {
 
 inline constexpr std::int64_t most_devices = 1'048'576;
 
-[[nodiscard]] core::ValueType<double> rate_value();
-[[nodiscard]] core::ValueType<double> latency_value();
 /// An id of a device: `node/device` names it in the cluster, so it has no slash.
 [[nodiscard]] core::ValueType<std::string> device_id_value();
 [[nodiscard]] const core::FieldTable<NodeCpu>& node_cpu_fields();

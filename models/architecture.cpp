@@ -19,7 +19,7 @@ std::vector<ParameterSpec> parameters_of(const VitArchitecture& a) {
   const auto add = [&](std::string_view role, int layer, std::vector<std::int64_t> shape) {
     specs.push_back({role, layer, std::move(shape)});
   };
-  add("cls_token", -1, {1, 1, a.width});
+  if (a.class_token) add("cls_token", -1, {1, 1, a.width});
   add("pos_embed", -1, {1, a.tokens(), a.width});
   add("patch_embed.proj.weight", -1, {a.width, a.channels, a.patch_size, a.patch_size});
   add("patch_embed.proj.bias", -1, {a.width});

@@ -11,7 +11,7 @@
 namespace paceline::models {
 
 /// A plain Vision Transformer (Dosovitskiy et al., arXiv 2010.11929) as timm builds it: patch
-/// embedding, class token, learned positions, pre-norm blocks, final norm, linear head.
+/// embedding, class token (or none), learned positions, pre-norm blocks, final norm, linear head.
 struct VitArchitecture {
   std::string id;
   std::int64_t image_size = 224;  // pixels a side
@@ -22,6 +22,9 @@ struct VitArchitecture {
   std::int64_t heads = 12;
   std::int64_t mlp_hidden = 3072;
   std::int64_t classes = 1000;
+  /// False: no class token; the head reads the mean of the normalised tokens (timm's
+  /// `class_token=False, global_pool="avg", fc_norm=False`).
+  bool class_token = true;
   core::GeluForm gelu = core::GeluForm::exact;
   double layer_norm_epsilon = 1e-6;
 
@@ -29,7 +32,7 @@ struct VitArchitecture {
     return (image_size / patch_size) * (image_size / patch_size);
   }
   /// Sequence length: patches and the class token.
-  [[nodiscard]] std::int64_t tokens() const { return patches() + 1; }
+  [[nodiscard]] std::int64_t tokens() const { return patches() + (class_token ? 1 : 0); }
   [[nodiscard]] std::int64_t patch_values() const { return channels * patch_size * patch_size; }
   [[nodiscard]] std::int64_t head_dimension() const { return width / heads; }
 };

@@ -8,6 +8,7 @@
 #include "core/fields.hpp"
 #include "core/file.hpp"
 #include "models/architecture_fields.hpp"
+#include "models/framework_profile.hpp"
 #include "models/zoo.hpp"
 
 namespace paceline::models {
@@ -84,33 +85,8 @@ ValueType<VitArchitecture> model_value() {
   return type;
 }
 
-/// One value for all ranks, or a list with one for each.
-ValueType<std::vector<std::int64_t>> per_rank_value() {
-  const auto one = core::integer<std::int64_t>({.min = 1, .max = largest_batch});
-  const auto many = core::list(one, 1, most_ranks);
-  ValueType<std::vector<std::int64_t>> type;
-  type.read = [=](const Json& json, const Cursor& cursor, std::vector<std::int64_t>& values) {
-    if (json.is_array()) {
-      many.read(json, cursor, values);
-      return;
-    }
-    if (!json.is_number()) {
-      cursor.fault("got " + core::shown(json) +
-                   " (must be a whole number, or a list with one for each rank)");
-      return;
-    }
-    values.assign(1, 0);
-    one.read(json, cursor, values.front());
-  };
-  type.write = [](const std::vector<std::int64_t>& values) {
-    return values.size() == 1 ? Json(values.front()) : Json(values);
-  };
-  type.schema = [=] { return Json{{"anyOf", {one.schema(), many.schema()}}}; };
-  return type;
-}
-
-/// Texts that must be one of a few, with a message for what is planned but not built.
-ValueType<std::string> one_of(const std::vector<std::string>& allowed, const std::string& why) {
+/// Texts that must be one of a few.
+ValueType<std::string> one_of_words(const std::vector<std::string>& allowed) {
   ValueType<std::string> type = core::text();
   type.read = [=](const Json& json, const Cursor& cursor, std::string& value) {
     core::text().read(json, cursor, value);
@@ -118,9 +94,165 @@ ValueType<std::string> one_of(const std::vector<std::string>& allowed, const std
     if (std::find(allowed.begin(), allowed.end(), value) != allowed.end()) return;
     std::string list;
     for (const std::string& word : allowed) list += (list.empty() ? "" : ", ") + word;
-    cursor.fault("got " + core::shown(json) + " (must be one of " + list + "; " + why + ")");
+    cursor.fault("got " + core::shown(json) + " (must be one of " + list + ")");
   };
   type.schema = [=] { return Json{{"enum", allowed}}; };
+  return type;
+}
+
+/// One value for all ranks, a list with one for each, or an object with one for each device type.
+ValueType<Training> micro_batch_value() {
+  const auto one = core::integer<std::int64_t>({.min = 1, .max = largest_batch});
+  const auto many = core::list(one, 1, most_ranks);
+  const auto by_device = core::dictionary(one);
+  ValueType<Training> type;
+  type.read = [=](const Json& json, const Cursor& cursor, Training& training) {
+    training.micro_batch_by_device.clear();
+    if (json.is_array()) {
+      many.read(json, cursor, training.micro_batch);
+    } else if (json.is_object() && !json.empty()) {
+      training.micro_batch.clear();
+      by_device.read(json, cursor, training.micro_batch_by_device);
+    } else if (json.is_number()) {
+      training.micro_batch.assign(1, 0);
+      one.read(json, cursor, training.micro_batch.front());
+    } else {
+      cursor.fault("got " + core::shown(json) +
+                   " (must be a whole number, a list with one for each rank, or an object with one "
+                   "for each device type)");
+    }
+  };
+  type.write = [](const Training& training) {
+    if (!training.micro_batch_by_device.empty()) return Json(training.micro_batch_by_device);
+    const auto& values = training.micro_batch;
+    return values.size() == 1 ? Json(values.front()) : Json(values);
+  };
+  type.schema = [=] {
+    Json map = by_device.schema();
+    map["minProperties"] = 1;
+    return Json{{"anyOf", {one.schema(), many.schema(), map}}};
+  };
+  return type;
+}
+
+/// A cluster's id or path; or {"devices": [card, …]}; or {"device": card, "count": n}.
+struct InlineCluster {
+  std::optional<std::vector<std::string>> devices;
+  std::optional<std::string> device;
+  std::optional<std::int64_t> count;
+};
+
+const FieldTable<InlineCluster>& inline_cluster_fields() {
+  static const FieldTable<InlineCluster> table = [] {
+    FieldTable<InlineCluster> fields;
+    fields.optional("devices", &InlineCluster::devices, core::list(core::text(), 1, most_ranks),
+                    "cards of one node, in rank order");
+    fields.optional("device", &InlineCluster::device, core::text(), "a card");
+    fields.optional("count", &InlineCluster::count,
+                    core::integer<std::int64_t>({.min = 1, .max = most_ranks}), "how many of it");
+    return fields;
+  }();
+  return table;
+}
+
+ValueType<ClusterReference> cluster_value() {
+  ValueType<ClusterReference> type;
+  type.read = [](const Json& json, const Cursor& cursor, ClusterReference& reference) {
+    reference = {};
+    if (json.is_string()) {
+      reference.name = json.get<std::string>();
+      if (reference.name.empty()) cursor.fault("got \"\" (must be a cluster's id or a path)");
+      return;
+    }
+    if (!json.is_object()) {
+      cursor.fault("got " + core::shown(json) +
+                   " (must be a cluster's id, a path, or an object with devices)");
+      return;
+    }
+    const std::size_t faults_before = cursor.faults().size();
+    InlineCluster given;
+    inline_cluster_fields().read(json, cursor, given);
+    if (cursor.faults().size() != faults_before) return;
+    if (given.devices.has_value() == given.device.has_value() ||
+        (given.count.has_value() && !given.device.has_value())) {
+      cursor.fault("needs either \"devices\" (a list of cards), or \"device\" with \"count\"");
+      return;
+    }
+    reference.name.clear();
+    if (given.devices) {
+      reference.devices = *given.devices;
+    } else if (given.device) {
+      reference.devices.assign(static_cast<std::size_t>(given.count.value_or(1)), *given.device);
+    }
+  };
+  type.write = [](const ClusterReference& reference) {
+    if (reference.devices.empty()) return Json(reference.name);
+    const auto& devices = reference.devices;
+    const bool alike = std::all_of(devices.begin(), devices.end(),
+                                   [&](const auto& one) { return one == devices.front(); });
+    if (alike) return Json{{"device", devices.front()}, {"count", devices.size()}};
+    return Json{{"devices", devices}};
+  };
+  type.schema = [] {
+    Json list = inline_cluster_fields().schema();
+    list["required"] = {"devices"};
+    list["properties"].erase("device");
+    list["properties"].erase("count");
+    Json counted = inline_cluster_fields().schema();
+    counted["required"] = {"device"};
+    counted["properties"].erase("devices");
+    return Json{{"anyOf", {Json{{"type", "string"}, {"minLength", 1}}, list, counted}}};
+  };
+  return type;
+}
+
+/// Keys of the object form, with names as words.
+const FieldTable<Framework>& framework_fields() {
+  static const FieldTable<Framework> table = [] {
+    FieldTable<Framework> fields;
+    fields.required("name", &Framework::name, core::word<core::FrameworkKind>(),
+                    "software stack that trains");
+    fields.optional("version", &Framework::version, one_of_words(framework_versions()),
+                    "of PyTorch; its defaults are then taken");
+    fields.optional("fused_attention", &Framework::fused_attention, core::boolean(),
+                    "attention as one kernel; false: products and softmax by themselves");
+    fields.optional("optimizer_kernels", &Framework::optimizer_kernels,
+                    core::word<OptimizerKernels>(), "how the optimizer's work is cut into kernels");
+    fields.defaulted("no_sync", &Framework::no_sync, core::boolean(),
+                     "with accumulation, exchange gradients in the last micro-step only");
+    fields.check([](const Framework& framework, const Cursor& cursor) {
+      if (framework.name != core::FrameworkKind::paceline) return;
+      const auto refuse = [&](const char* key, bool given) {
+        if (given) cursor.at(key).fault("has no meaning for paceline (leave it out)");
+      };
+      refuse("version", framework.version.has_value());
+      refuse("fused_attention", framework.fused_attention.has_value());
+      refuse("optimizer_kernels", framework.optimizer_kernels.has_value());
+    });
+    return fields;
+  }();
+  return table;
+}
+
+/// Its name; or an object with the name and what differs from its defaults.
+ValueType<Framework> framework_value() {
+  const auto name = core::word<core::FrameworkKind>();
+  const auto object = core::record(framework_fields());
+  ValueType<Framework> type;
+  type.read = [=](const Json& json, const Cursor& cursor, Framework& framework) {
+    framework = {};
+    if (json.is_object()) {
+      object.read(json, cursor, framework);
+    } else {
+      name.read(json, cursor, framework.name);
+    }
+  };
+  type.write = [=](const Framework& framework) {
+    Framework plain;
+    plain.name = framework.name;
+    return framework == plain ? name.write(framework.name) : object.write(framework);
+  };
+  type.schema = [=] { return Json{{"anyOf", {name.schema(), object.schema()}}}; };
   return type;
 }
 
@@ -199,6 +331,16 @@ std::string bucket_of_elements(const Json& value) {
                 "elements × 4 bytes, in 2^20 bytes");
 }
 
+/// What other tools call mixed precision.
+std::string precision_of(const Json& value) {
+  if (value.is_boolean()) return value.get<bool>() ? "\"amp_fp16\" or \"amp_bf16\"" : "\"fp32\"";
+  const std::string word = value.is_string() ? value.get<std::string>() : "";
+  if (word == "fp16" || word == "float16" || word == "half") return "\"amp_fp16\"";
+  if (word == "bf16" || word == "bfloat16") return "\"amp_bf16\"";
+  if (word == "no" || word == "float32" || word == "fp32") return "\"fp32\"";
+  return "one of fp32, tf32, amp_fp16, amp_bf16, fp16_master, bf16_master";
+}
+
 template <class T>
 void add_foreign_keys(FieldTable<T>& fields) {
   for (const ForeignKey& foreign : foreign_keys) {
@@ -214,8 +356,8 @@ void add_foreign_keys(FieldTable<T>& fields) {
     });
   }
   for (const char* key : {"precision", "mixed_precision", "amp", "fp16", "bf16", "dtype"}) {
-    fields.foreign(key, [](const Json& /*value*/) {
-      return advice("training/precision", "\"fp32\"", "CPU ranks run nothing else");
+    fields.foreign(key, [](const Json& value) {
+      return advice("training/precision", precision_of(value), "arithmetic and storage");
     });
   }
   for (const char* key : {"reduce_bucket_size", "allreduce_bucket_size"}) {
@@ -250,15 +392,15 @@ const FieldTable<Training>& training_fields() {
     using T = Training;
     constexpr double below_one = 0.999999999;
     FieldTable<T> fields;
-    fields.required("micro_batch", &T::micro_batch, per_rank_value(),
-                    "images per rank and micro-step: one value, or a list with one for each rank");
+    fields.whole("micro_batch", micro_batch_value(),
+                 "images per rank and micro-step: one value, a list with one for each rank, or an "
+                 "object with one for each device type");
     fields.defaulted("accumulation_steps", &T::accumulation_steps,
                      core::integer<std::int64_t>({.min = 1, .max = 65536}),
                      "micro-steps per optimizer step");
-    fields.defaulted("precision", &T::precision, one_of({"fp32"}, "CPU ranks run fp32"),
-                     "arithmetic and storage");
-    fields.defaulted("optimizer", &T::optimizer, one_of({"adamw"}, "no other is built yet"),
-                     "update rule");
+    fields.defaulted("precision", &T::precision, core::word<core::Precision>(),
+                     "arithmetic and storage; CPU ranks run fp32");
+    fields.defaulted("optimizer", &T::optimizer, core::word<core::OptimizerKind>(), "update rule");
     fields.defaulted("learning_rate", &T::learning_rate, core::number(core::not_negative),
                      "constant over the run");
     fields.defaulted("betas", &T::betas,
@@ -267,7 +409,14 @@ const FieldTable<Training>& training_fields() {
     fields.defaulted("epsilon", &T::epsilon, core::number(core::positive),
                      "added to the root of the second moment");
     fields.defaulted("weight_decay", &T::weight_decay, core::number(core::not_negative),
-                     "decoupled, on every parameter as torch.optim.AdamW does");
+                     "on every parameter, as torch.optim does by default");
+    fields.defaulted("momentum", &T::momentum, core::number({.min = 0.0, .max = below_one}),
+                     "of SGD; 0 keeps no state");
+    fields.optional("clip_norm", &T::clip_norm, core::number(core::positive),
+                    "gradients are scaled down to this norm over all parameters");
+    fields.defaulted("activation_checkpointing", &T::activation_checkpointing,
+                     core::word<core::ActivationCheckpointing>(),
+                     "full: only each block's input is kept, blocks are computed again");
     fields.defaulted("dataset", &T::dataset, core::record(dataset_fields()),
                      "where images come from");
     fields.defaulted("epochs", &T::epochs,
@@ -284,8 +433,9 @@ const FieldTable<Training>& training_fields() {
 const FieldTable<Parallel>& parallel_fields() {
   static const FieldTable<Parallel> table = [] {
     FieldTable<Parallel> fields;
-    fields.defaulted("world_size", &Parallel::world_size,
-                     core::integer<std::int64_t>({.min = 1, .max = most_ranks}), "ranks");
+    fields.optional("world_size", &Parallel::given_world_size,
+                    core::integer<std::int64_t>({.min = 1, .max = most_ranks}),
+                    "ranks; left out: one for each device of an inline cluster, else one");
     fields.defaulted("bucket_mib", &Parallel::bucket_mib,
                      core::integer<std::int64_t>({.min = 1, .max = 1 << 20}),
                      "most gradient bytes that one all-reduce carries, in 2^20 bytes");
@@ -311,13 +461,32 @@ const FieldTable<Run>& run_fields() {
   return table;
 }
 
+std::int64_t world_size_of(const Experiment& experiment) {
+  if (experiment.parallel.given_world_size) return *experiment.parallel.given_world_size;
+  const std::size_t devices = experiment.cluster.devices.size();
+  const std::size_t batches = experiment.training.micro_batch.size();
+  return static_cast<std::int64_t>(std::max({devices, batches, std::size_t{1}}));
+}
+
 void check_list_length(const Experiment& experiment, const Cursor& cursor) {
   const std::size_t given = experiment.training.micro_batch.size();
-  if (given == 1 || given == static_cast<std::size_t>(experiment.parallel.world_size)) return;
+  const auto ranks = static_cast<std::size_t>(world_size_of(experiment));
+  if (given <= 1 || given == ranks) return;
   cursor.at("training")
       .at("micro_batch")
       .fault("got a list of " + std::to_string(given) + " (must be one value, or one for each of " +
-             std::to_string(experiment.parallel.world_size) + " ranks)");
+             std::to_string(ranks) + " ranks)");
+}
+
+/// A job does not need more devices than an inline cluster lists.
+void check_inline_devices(const Experiment& experiment, const Cursor& cursor) {
+  const std::size_t devices = experiment.cluster.devices.size();
+  const auto ranks = world_size_of(experiment);
+  if (devices == 0 || static_cast<std::size_t>(ranks) <= devices) return;
+  cursor.at("parallel")
+      .at("world_size")
+      .fault("got " + std::to_string(ranks) + " (must be <= " + std::to_string(devices) +
+             ", the devices that \"cluster\" lists)");
 }
 
 /// The Program of a step fits into memory, and its sums into 64 bits.
@@ -332,8 +501,11 @@ void check_size_of_step(const Experiment& experiment, const Cursor& cursor) {
                " (must be <= " + std::to_string(most_blocks / depth) + " with " +
                std::to_string(depth) + " blocks: one step holds at most 100000)");
   }
-  const auto& batches = experiment.training.micro_batch;
-  const std::int64_t images = *std::max_element(batches.begin(), batches.end());
+  std::int64_t images = 1;
+  for (const std::int64_t batch : experiment.training.micro_batch) images = std::max(images, batch);
+  for (const auto& [device, batch] : experiment.training.micro_batch_by_device) {
+    images = std::max(images, batch);
+  }
   constexpr double passes = 3.0;  // the backward pass costs twice the forward pass
   const double flops = passes * static_cast<double>(micro_steps * images) *
                        static_cast<double>(forward_flops(experiment.model, 1).value());
@@ -351,15 +523,15 @@ const FieldTable<Experiment>& experiment_fields() {
     fields.document("experiment");
     fields.required("model", &E::model, model_value(),
                     "a zoo name or alias, or an object with an architecture's keys");
-    fields.defaulted("cluster", &E::cluster, core::text(), "a cluster's id, or a path");
-    fields.defaulted("framework", &E::framework, one_of({"paceline"}, "no other is built yet"),
-                     "software stack that trains");
+    fields.defaulted("cluster", &E::cluster, cluster_value(),
+                     "a cluster's id, a path, or the cards of one node");
+    fields.defaulted("framework", &E::framework, framework_value(), "software stack that trains");
     fields.required("training", &E::training, core::record(training_fields()), "what is trained");
     fields.defaulted("parallel", &E::parallel, core::record(parallel_fields()),
                      "how ranks share the work");
     fields.defaulted("run", &E::run, core::record(run_fields()), "what is timed");
     add_foreign_keys(fields);
-    fields.check(check_list_length).check(check_size_of_step);
+    fields.check(check_list_length).check(check_inline_devices).check(check_size_of_step);
     return fields;
   }();
   return table;
@@ -367,12 +539,21 @@ const FieldTable<Experiment>& experiment_fields() {
 
 }  // namespace
 
-AdamWSettings Training::adamw() const {
-  return {.learning_rate = learning_rate,
+OptimizerSettings Training::optimizer_settings() const {
+  return {.kind = optimizer,
+          .learning_rate = learning_rate,
           .beta1 = betas.at(0),
           .beta2 = betas.at(1),
           .epsilon = epsilon,
-          .weight_decay = weight_decay};
+          .weight_decay = weight_decay,
+          .momentum = momentum,
+          .clip_norm = clip_norm};
+}
+
+std::string Framework::title() const {
+  std::string text(core::spelling(name));
+  if (version) text += " " + *version;
+  return text;
 }
 
 std::int64_t Experiment::global_batch() const {
@@ -389,16 +570,28 @@ std::string Experiment::hash() const {
   return core::hash_text(experiment_text(without_place));
 }
 
+namespace {
+
+/// Settles what follows from other keys.
+Experiment settled(Experiment experiment) {
+  experiment.parallel.world_size = world_size_of(experiment);
+  return experiment;
+}
+
+}  // namespace
+
 Experiment read_experiment(const std::filesystem::path& path) {
-  return core::from_file(path, experiment_fields());
+  return settled(core::from_file(path, experiment_fields()));
 }
 
 Experiment read_experiment_text(std::string_view text, const std::string& file) {
-  return core::from_text(text, experiment_fields(), file);
+  return settled(core::from_text(text, experiment_fields(), file));
 }
 
 std::string experiment_text(const Experiment& experiment) {
-  return core::to_text(experiment_fields().write(experiment));
+  Experiment written = experiment;
+  written.parallel.given_world_size = experiment.parallel.world_size;
+  return core::to_text(experiment_fields().write(written));
 }
 
 std::string experiment_schema() { return core::to_text(experiment_fields().schema()); }

@@ -2,14 +2,24 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "models/architecture.hpp"
+#include "models/optimizer_kernels.hpp"
 #include "models/program.hpp"
 
 namespace paceline::models {
+
+/// A cluster file, by id or path; or one node with these cards.
+struct ClusterReference {
+  std::string name = "this_machine";
+  std::vector<std::string> devices;  // inline, in rank order; then `name` is empty
+
+  bool operator==(const ClusterReference&) const = default;
+};
 
 /// Where training images come from.
 struct Dataset {
@@ -18,25 +28,47 @@ struct Dataset {
   std::optional<std::int64_t> samples;  // of the training split
 };
 
+/// The software stack that trains. What is left out is what the stated version does by default.
+struct Framework {
+  core::FrameworkKind name = core::FrameworkKind::pytorch_ddp;
+  std::optional<std::string> version;      // "2.11", "1.12"; none for paceline
+  std::optional<bool> fused_attention;     // one kernel, no probabilities in memory
+  std::optional<OptimizerKernels> optimizer_kernels;
+  /// With accumulation: exchange gradients in the last micro-step only (DDP's no_sync).
+  bool no_sync = true;
+
+  /// "pytorch_ddp 2.11"
+  [[nodiscard]] std::string title() const;
+  bool operator==(const Framework&) const = default;
+};
+
 struct Training {
-  /// Images per rank and micro-step: one value for all ranks, or one for each.
+  /// Images per rank and micro-step: one value for all ranks, or one for each. Empty where
+  /// `micro_batch_by_device` is given and the cluster is not yet known.
   std::vector<std::int64_t> micro_batch{64};
+  std::map<std::string, std::int64_t> micro_batch_by_device;  // by the device's id or alias
   std::int64_t accumulation_steps = 1;
-  std::string precision = "fp32";
-  std::string optimizer = "adamw";
+  core::Precision precision = core::Precision::fp32;
+  core::OptimizerKind optimizer = core::OptimizerKind::adamw;
   double learning_rate = 1e-3;
   std::vector<double> betas{0.9, 0.999};
   double epsilon = 1e-8;
   double weight_decay = 0.01;
+  double momentum = 0.9;
+  std::optional<double> clip_norm;
+  core::ActivationCheckpointing activation_checkpointing = core::ActivationCheckpointing::none;
   Dataset dataset;
   std::int64_t epochs = 1;
   std::int64_t seed = 0;
 
-  [[nodiscard]] AdamWSettings adamw() const;
+  [[nodiscard]] OptimizerSettings optimizer_settings() const;
 };
 
 struct Parallel {
-  std::int64_t world_size = 1;
+  /// As the file says it. Left out: as many as an inline cluster has devices or the micro-batch has
+  /// entries, else one.
+  std::optional<std::int64_t> given_world_size;
+  std::int64_t world_size = 1;  // ranks; what counts
   std::int64_t bucket_mib = 25;
   bool overlap = true;
 };
@@ -50,8 +82,8 @@ struct Run {
 /// One experiment file, resolved: names looked up, defaults filled in, everything checked.
 struct Experiment {
   VitArchitecture model;
-  std::string cluster = "this_machine";
-  std::string framework = "paceline";
+  ClusterReference cluster;
+  Framework framework;
   Training training;
   Parallel parallel;
   Run run;

@@ -10,7 +10,8 @@
 namespace paceline::models {
 namespace {
 
-std::string place_name(int micro_step, int layer, int bucket, std::string_view role) {
+std::string place_name(int micro_step, int layer, int bucket, std::string_view role,
+                       std::string_view suffix) {
   std::string name;
   const auto add = [&name](std::string_view word, int number) {
     if (number < 0) return;
@@ -19,7 +20,7 @@ std::string place_name(int micro_step, int layer, int bucket, std::string_view r
   add("m", micro_step);
   add("blocks.", layer);
   add("bucket", bucket);
-  return name.append(role);
+  return name.append(role).append(suffix);
 }
 
 /// Text that changes whenever something that an interpreter sees changes.
@@ -65,7 +66,7 @@ class Digest {
 struct ShapeDigest {
   Digest& digest;
   void operator()(std::monostate) const {}
-  void operator()(const MatmulShape& s) const { digest.add_all(s.m, s.n, s.k, s.a, s.b); }
+  void operator()(const MatmulShape& s) const { digest.add_all(s.m, s.n, s.k, s.a, s.b, s.batch); }
   void operator()(const RowsShape& s) const { digest.add_all(s.rows, s.width); }
   void operator()(const AttentionShape& s) const {
     digest.add_all(s.batch, s.heads, s.tokens, s.head_dimension);
@@ -84,11 +85,11 @@ struct ShapeDigest {
 }  // namespace
 
 std::string Operation::name() const {
-  return std::string(core::spelling(phase)) + "." + place_name(micro_step, layer, bucket, role);
+  return std::string(core::spelling(phase)) + "." + place_name(micro_step, layer, bucket, role, suffix);
 }
 
 std::string Tensor::name() const {
-  return std::string(core::spelling(category)) + "." + place_name(micro_step, layer, bucket, role);
+  return std::string(core::spelling(category)) + "." + place_name(micro_step, layer, bucket, role, suffix);
 }
 
 std::span<const OperationId> Program::dependencies_of(OperationId id) const {
@@ -102,17 +103,21 @@ std::string Program::hash() const {
   const VitArchitecture& a = architecture;
   digest.add(interpreter);
   digest.add_all(a.image_size, a.patch_size, a.channels, a.width, a.depth, a.heads, a.mlp_hidden,
-                 a.classes, a.gelu, a.layer_norm_epsilon);
+                 a.classes, a.class_token, a.gelu, a.layer_norm_epsilon);
   digest.add_all(rank, world_size, micro_batch, accumulation_steps, global_batch);
-  digest.add_all(optimizer.learning_rate, optimizer.beta1, optimizer.beta2, optimizer.epsilon,
-                 optimizer.weight_decay);
+  digest.add_all(optimizer.kind, optimizer.learning_rate, optimizer.beta1, optimizer.beta2,
+                 optimizer.epsilon, optimizer.weight_decay, optimizer.momentum,
+                 optimizer.clip_norm.value_or(0.0));
   for (const Tensor& tensor : tensors) {
     digest.add(tensor.name());
-    digest.add_all(tensor.type, tensor.elements, tensor.base, tensor.offset, tensor.persistent);
+    digest.add_all(tensor.type, tensor.elements, tensor.base, tensor.offset, tensor.persistent,
+                   tensor.until_end, tensor.held_until);
   }
   for (const Operation& operation : operations) {
     digest.add(operation.name());
-    digest.add_all(operation.kind, operation.stream, operation.accumulate, operation.flops,
+    digest.add(operation.operator_name);
+    digest.add_all(operation.kind, operation.type, operation.launches, operation.recomputed,
+                   operation.stream, operation.accumulate, operation.flops,
                    operation.bytes_read, operation.bytes_written);
     digest.add(operation.shape.index());
     std::visit(ShapeDigest{digest}, operation.shape);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +30,7 @@ enum class Transpose : std::uint8_t { no, yes };
 struct MatmulShape {
   std::int64_t m = 0, n = 0, k = 0;
   Transpose a = Transpose::no, b = Transpose::no;
+  std::int64_t batch = 1;  // so many products at once
 };
 /// A matrix of `rows` × `width`.
 struct RowsShape {
@@ -96,8 +98,8 @@ class TensorList {
 /// | patchify [PatchShape] | images | patches |
 /// | matmul [MatmulShape] | A, B, (bias) | C |
 /// | bias_gradient [RowsShape] | dY | db |
-/// | embed_tokens [TokensShape] | patch tokens, cls_token, pos_embed | x |
-/// | embed_tokens_gradient [TokensShape] | dx | d patch tokens, d cls_token, d pos_embed |
+/// | embed_tokens [TokensShape] | patch tokens, (cls_token), pos_embed | x |
+/// | embed_tokens_gradient [TokensShape] | dx | d patch tokens, (d cls_token), d pos_embed |
 /// | layer_norm [RowsShape] | x, weight, bias | y, mean, reciprocal std |
 /// | layer_norm_gradient [RowsShape] | dy, x, weight, mean, rstd | dx, d weight, d bias |
 /// | attention [AttentionShape] | qkv | out, probabilities[batch, heads, tokens, tokens] |
@@ -107,10 +109,32 @@ class TensorList {
 /// | add [ElementsShape] | a, b | a + b |
 /// | select_class_token [TokensShape] | x | class token rows |
 /// | select_class_token_gradient [TokensShape] | d rows | dx, zero elsewhere |
+/// | mean_pool [TokensShape] | x | mean over each image's tokens |
+/// | mean_pool_gradient [TokensShape] | d rows | dx |
 /// | cross_entropy [LossShape] | logits, labels | weighted loss (1), probabilities |
 /// | cross_entropy_gradient [LossShape] | probabilities, labels | d logits |
 /// | adamw [ElementsShape] | gradients, parameters, m, v | parameters, m, v (in place) |
+/// | sgd [ElementsShape] | gradients, parameters, (v) | parameters, (v) (in place) |
+/// | gradient_norm [ElementsShape] | gradients | Σ g² (1; summed in fp64) |
+/// | clip_coefficient [ElementsShape: addends] | all Σ g² (one flat tensor) | coefficient (1) |
+/// | scale [ElementsShape] | values, coefficient | values (in place) |
 /// | all_reduce [CollectiveShape] | buffer, receive buffer | buffer (in place, summed) |
+///
+/// Kinds that only frameworks run as kernels of their own (`operator_name` says what they call):
+///
+/// | kind | inputs | outputs |
+/// |---|---|---|
+/// | cast, copy [ElementsShape] | a | a in another type or layout |
+/// | concatenate [ElementsShape: of the result] | parts | result |
+/// | fill [ElementsShape] | – | constant |
+/// | convolution [MatmulShape of the patches] | images, weight, bias | patch tokens |
+/// | convolution_gradient [MatmulShape] | d tokens, images, weight | d weight, d bias |
+/// | softmax, log_softmax [RowsShape] | x | y |
+/// | softmax_gradient, log_softmax_gradient [RowsShape] | dy, y | dx |
+/// | nll_loss [LossShape] | log-probabilities, labels | loss, total weight |
+/// | nll_loss_gradient [LossShape] | d loss, log-probabilities, labels, total weight | d log-prob. |
+/// | check_finite [ElementsShape] | – | gradients unscaled in place, flag |
+/// | update_loss_scale, count_steps [ElementsShape] | – | – |
 struct Operation {
   core::OperationKind kind{};
   core::Phase phase{};
@@ -122,6 +146,14 @@ struct Operation {
   int layer = -1;           // block, -1 outside the blocks
   int bucket = -1;          // gradient bucket, -1 where none is meant
   std::string_view role{};  // static text, unique with the fields above
+  std::string_view suffix{};  // static text after the role
+  /// What a framework's dispatcher is asked for ("aten.addmm.default"); static text, empty for ours.
+  std::string_view operator_name{};
+  /// Type of the arithmetic of products; of everything else, the type of what it reads most of.
+  core::DataType type = core::DataType::fp32;
+  /// Kernels that the operator launches, and further calls of the host that launch none (views).
+  int launches = 1;
+  bool recomputed = false;  // a forward operation that the backward pass repeats
   OperationShape shape{};
   TensorList inputs{};
   TensorList outputs{};
@@ -132,13 +164,16 @@ struct Operation {
   core::Bytes bytes_read{};
   /// Bytes of outputs; for a collective, bytes that this rank receives.
   core::Bytes bytes_written{};
+  /// The two are given by who added the operation, not by its operands.
+  bool states_bytes = false;
 
   /// "forward.m0.blocks.3.attn.qkv": the key under which both interpreters report.
   [[nodiscard]] std::string name() const;
 };
 
 struct Tensor {
-  std::string_view role{};  // static text
+  std::string_view role{};    // static text
+  std::string_view suffix{};  // static text after the role
   int layer = -1;
   int micro_step = -1;  // -1: lives across the step
   int bucket = -1;
@@ -150,6 +185,10 @@ struct Tensor {
   core::Bytes offset{};
   /// Lives from one step to the next; other tensors live from their producer to their last reader.
   bool persistent = false;
+  /// Held by something outside the operations (a cache, a variable of the loop): to the end of the
+  /// step, or of that operation.
+  bool until_end = false;
+  OperationId held_until{};
 
   [[nodiscard]] core::Bytes bytes() const {
     return core::Bytes(elements * core::bytes_per_element(type));
@@ -162,12 +201,18 @@ struct Communicator {
   std::vector<int> ranks{};  // in ring order
 };
 
-struct AdamWSettings {
+/// AdamW as torch.optim.AdamW: decoupled weight decay. SGD as torch.optim.SGD without dampening and
+/// Nesterov: g ← g + weight_decay · w, v ← momentum · v + g (v ← g in the first step), w ← w − lr · v.
+struct OptimizerSettings {
+  core::OptimizerKind kind = core::OptimizerKind::adamw;
   double learning_rate = 1e-3;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0.01;
+  double momentum = 0.9;
+  /// As torch.nn.utils.clip_grad_norm_: gradients × min(1, clip_norm / (‖all gradients‖₂ + 1e-6)).
+  std::optional<double> clip_norm;
 };
 
 /// Operations stand in issue order. On one stream they run in that order; across streams an
@@ -179,14 +224,14 @@ struct AdamWSettings {
 /// advanced by one poll after each compute operation, and to its end by the operation that depends
 /// on it.
 struct Program {
-  std::string interpreter;  // "paceline_cpu"
+  std::string interpreter;  // "paceline_cpu", "paceline_cuda", "pytorch_2.11"…
   VitArchitecture architecture;
   int rank = 0;
   int world_size = 1;
   std::int64_t micro_batch = 0;
   std::int64_t accumulation_steps = 1;
   std::int64_t global_batch = 0;
-  AdamWSettings optimizer;
+  OptimizerSettings optimizer;
   std::vector<Tensor> tensors;
   std::vector<Operation> operations;
   std::vector<Communicator> communicators;

@@ -9,6 +9,7 @@
 #include "core/fields.hpp"
 #include "core/share_directory.hpp"
 #include "models/architecture_fields.hpp"
+#include "models/zoo_file.hpp"
 
 namespace paceline::models {
 namespace {
@@ -65,6 +66,8 @@ const core::FieldTable<VitArchitecture>& architecture_fields() {
     fields.defaulted("heads", &V::heads, width, "attention heads; divides width");
     fields.defaulted("mlp_hidden", &V::mlp_hidden, width, "hidden width of the MLP");
     fields.defaulted("classes", &V::classes, width, "outputs of the head");
+    fields.defaulted("class_token", &V::class_token, core::boolean(),
+                     "false: the head reads the mean of all tokens");
     fields.defaulted("gelu", &V::gelu, core::word<core::GeluForm>(), "exact (erf) or tanh");
     fields.defaulted("layer_norm_epsilon", &V::layer_norm_epsilon, core::number(core::positive),
                      "added to the variance");
@@ -80,52 +83,6 @@ void check_architecture(const VitArchitecture& architecture, const core::Cursor&
 
 namespace {
 
-struct ZooFile {
-  std::string source;
-  std::vector<ZooEntry> architectures;
-};
-
-core::ValueType<ZooEntry> zoo_entry() {
-  core::ValueType<ZooEntry> type;
-  type.read = [](const core::Json& json, const core::Cursor& cursor, ZooEntry& entry) {
-    if (!json.is_object() || !json.contains("id") || !json["id"].is_string()) {
-      cursor.fault("got " + core::shown(json) + " (must be an object with an id)");
-      return;
-    }
-    entry.architecture.id = json["id"].get<std::string>();
-    if (json.contains("aliases")) {
-      core::list(core::text()).read(json["aliases"], cursor.at("aliases"), entry.aliases);
-    }
-    architecture_fields().read(json, cursor, entry.architecture, {"id", "aliases"});
-    check_architecture(entry.architecture, cursor);
-  };
-  type.write = [](const ZooEntry& entry) {
-    core::Json json{{"id", entry.architecture.id}, {"aliases", entry.aliases}};
-    json.update(architecture_fields().write(entry.architecture));
-    return json;
-  };
-  type.schema = [] {
-    core::Json schema = architecture_fields().schema();
-    schema["properties"]["id"] = {{"type", "string"}};
-    schema["properties"]["aliases"] = {{"type", "array"}, {"items", {{"type", "string"}}}};
-    schema["required"].push_back("id");
-    return schema;
-  };
-  return type;
-}
-
-const core::FieldTable<ZooFile>& zoo_fields() {
-  static const core::FieldTable<ZooFile> table = [] {
-    core::FieldTable<ZooFile> fields;
-    fields.document("zoo");
-    fields.required("source", &ZooFile::source, core::text(), "where the architectures come from");
-    fields.required("architectures", &ZooFile::architectures, core::list(zoo_entry(), 1),
-                    "one entry each");
-    return fields;
-  }();
-  return table;
-}
-
 std::vector<ZooEntry> read_zoo() {
   std::vector<std::filesystem::path> files;
   const auto folder = core::share_directory() / "models" / "zoo";
@@ -136,9 +93,8 @@ std::vector<ZooEntry> read_zoo() {
   std::vector<ZooEntry> entries;
   std::set<std::string> names;
   for (const auto& path : files) {
-    ZooFile file = core::from_file(path, zoo_fields());
+    ZooFile file = read_zoo_file(path);
     for (ZooEntry& entry : file.architectures) {
-      entry.source = file.source;
       std::vector<std::string> all = entry.aliases;
       all.push_back(entry.architecture.id);
       for (const std::string& name : all) {

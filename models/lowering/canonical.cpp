@@ -44,6 +44,20 @@ constexpr NormRoles norm2_roles{"norm2.weight", "norm2.bias", "norm2",
 constexpr NormRoles norm_roles{"norm.weight", "norm.bias", "norm",
                                "norm.mean",   "norm.rstd", "norm.gradient"};
 
+/// How tokens become the row that the head reads.
+struct PoolRoles {
+  OperationKind kind, gradient_kind;
+  std::string_view forward, gradient;
+};
+constexpr PoolRoles class_token_roles{OperationKind::select_class_token,
+                                      OperationKind::select_class_token_gradient, "class_token",
+                                      "class_token.gradient"};
+constexpr PoolRoles mean_roles{OperationKind::mean_pool, OperationKind::mean_pool_gradient,
+                               "mean_pool", "mean_pool.gradient"};
+const PoolRoles& pool_roles(const VitArchitecture& model) {
+  return model.class_token ? class_token_roles : mean_roles;
+}
+
 /// Adds the operations of one micro-step in one phase.
 class MicroStep {
  public:
@@ -69,14 +83,18 @@ class MicroStep {
                               .elements = elements});
   }
 
+  /// Operations from here on repeat some of the forward pass.
+  void recompute(bool recomputed) { recomputed_ = recomputed; }
+
   void operation(OperationKind kind, std::string_view role, int layer, OperationShape shape,
                  TensorList inputs, TensorList outputs) {
     draft_.add_operation({.kind = kind,
                           .phase = phase_,
-                          .accumulate = micro_step_ > 0,
+                          .accumulate = micro_step_ > 0 && !recomputed_,
                           .micro_step = micro_step_,
                           .layer = layer,
                           .role = role,
+                          .recomputed = recomputed_,
                           .shape = shape,
                           .inputs = inputs,
                           .outputs = outputs});
@@ -190,9 +208,11 @@ class MicroStep {
   int micro_step_;
   std::int64_t images_;
   Phase phase_;
+  bool recomputed_ = false;
 };
 
-TensorId forward_block(MicroStep& step, int layer, TensorId x, SavedForward::Block& saved) {
+/// A block up to the activation of its MLP: all that its backward pass reads.
+void forward_block_saved(MicroStep& step, int layer, TensorId x, SavedForward::Block& saved) {
   const VitArchitecture& model = step.model();
   const std::int64_t rows = step.rows();
   saved.input = x;
@@ -217,8 +237,12 @@ TensorId forward_block(MicroStep& step, int layer, TensorId x, SavedForward::Blo
   saved.activated = step.tensor("mlp.act", layer, rows * model.mlp_hidden);
   step.operation(OperationKind::gelu, "mlp.act", layer, ElementsShape{rows * model.mlp_hidden},
                  {saved.hidden}, {saved.activated});
-  const TensorId out =
-      step.linear(fc2_roles, layer, saved.activated, rows, model.mlp_hidden, model.width);
+}
+
+TensorId forward_block(MicroStep& step, int layer, TensorId x, SavedForward::Block& saved) {
+  forward_block_saved(step, layer, x, saved);
+  const TensorId out = step.linear(fc2_roles, layer, saved.activated, step.rows(),
+                                   step.model().mlp_hidden, step.model().width);
   return step.add("residual2", layer, saved.middle, out);
 }
 
@@ -263,7 +287,7 @@ Draft start_draft(const Experiment& experiment, int rank, std::int64_t images,
   program.micro_batch = images;
   program.accumulation_steps = experiment.training.accumulation_steps;
   program.global_batch = experiment.global_batch();
-  program.optimizer = experiment.training.adamw();
+  program.optimizer = experiment.training.optimizer_settings();
   const auto add = [&](const ParameterSpec& spec, MemoryCategory category) {
     return draft.add_tensor({.role = spec.role,
                              .layer = spec.layer,
@@ -303,8 +327,10 @@ SavedForward canonical_forward(Draft& draft, int micro_step, std::int64_t images
   const TensorId embedded = step.linear(patch_embed_roles, -1, saved.patches, patch_rows,
                                         model.patch_values(), model.width);
   TensorId x = step.tensor("embed", -1, step.rows() * model.width);
-  step.operation(OperationKind::embed_tokens, "embed", -1, step.tokens_shape(),
-                 {embedded, step.parameter("cls_token", -1), step.parameter("pos_embed", -1)}, {x});
+  TensorList parts{embedded};
+  if (model.class_token) parts.push_back(step.parameter("cls_token", -1));
+  parts.push_back(step.parameter("pos_embed", -1));
+  step.operation(OperationKind::embed_tokens, "embed", -1, step.tokens_shape(), parts, {x});
   for (int layer = 0; layer < static_cast<int>(model.depth); ++layer) {
     x = forward_block(step, layer, x, saved.blocks.emplace_back());
   }
@@ -313,9 +339,9 @@ SavedForward canonical_forward(Draft& draft, int micro_step, std::int64_t images
   saved.normalised = norm.y;
   saved.norm_mean = norm.mean;
   saved.norm_rstd = norm.rstd;
-  saved.class_rows = step.tensor("class_token", -1, images * model.width);
-  step.operation(OperationKind::select_class_token, "class_token", -1, step.tokens_shape(),
-                 {norm.y}, {saved.class_rows});
+  const PoolRoles& pool = pool_roles(model);
+  saved.class_rows = step.tensor(pool.forward, -1, images * model.width);
+  step.operation(pool.kind, pool.forward, -1, step.tokens_shape(), {norm.y}, {saved.class_rows});
   const TensorId logits =
       step.linear(head_roles, -1, saved.class_rows, images, model.width, model.classes);
   saved.probabilities = step.tensor("loss.probabilities", -1, images * model.classes);
@@ -327,26 +353,35 @@ SavedForward canonical_forward(Draft& draft, int micro_step, std::int64_t images
 void canonical_backward(Draft& draft, int micro_step, std::int64_t images,
                         const SavedForward& saved) {
   const VitArchitecture model = draft.program.architecture;
+  const auto checkpointing = draft.experiment.training.activation_checkpointing;
   MicroStep step(draft, micro_step, images, Phase::backward);
   const TensorId d_logits = step.tensor("loss.gradient", -1, images * model.classes);
   step.operation(OperationKind::cross_entropy_gradient, "loss.gradient", -1, step.loss_shape(),
                  {saved.probabilities, saved.labels}, {d_logits});
   const TensorId d_class_rows = step.linear_gradient(head_roles, -1, d_logits, saved.class_rows,
                                                      images, model.width, model.classes);
-  const TensorId d_normalised = step.tensor("class_token.gradient", -1, step.rows() * model.width);
-  step.operation(OperationKind::select_class_token_gradient, "class_token.gradient", -1,
-                 step.tokens_shape(), {d_class_rows}, {d_normalised});
+  const PoolRoles& pool = pool_roles(model);
+  const TensorId d_normalised = step.tensor(pool.gradient, -1, step.rows() * model.width);
+  step.operation(pool.gradient_kind, pool.gradient, -1, step.tokens_shape(), {d_class_rows},
+                 {d_normalised});
   TensorId dx = step.norm_gradient(norm_roles, -1, d_normalised, saved.last, saved.norm_mean,
                                    saved.norm_rstd);
   for (int layer = static_cast<int>(model.depth) - 1; layer >= 0; --layer) {
-    dx = backward_block(step, layer, dx, saved.blocks[static_cast<std::size_t>(layer)]);
+    SavedForward::Block block = saved.blocks[static_cast<std::size_t>(layer)];
+    if (checkpointing == core::ActivationCheckpointing::full) {
+      step.recompute(true);
+      forward_block_saved(step, layer, block.input, block);
+      step.recompute(false);
+    }
+    dx = backward_block(step, layer, dx, block);
   }
   const std::int64_t patch_rows = images * model.patches();
   const TensorId d_embedded = step.tensor("embed.gradient", -1, patch_rows * model.width);
-  const TensorId d_class_token = step.gradient("cls_token", -1);
-  const TensorId d_positions = step.gradient("pos_embed", -1);
+  TensorList parts{d_embedded};
+  if (model.class_token) parts.push_back(step.gradient("cls_token", -1));
+  parts.push_back(step.gradient("pos_embed", -1));
   step.operation(OperationKind::embed_tokens_gradient, "embed.gradient", -1, step.tokens_shape(),
-                 {dx}, {d_embedded, d_class_token, d_positions});
+                 {dx}, parts);
   step.linear_parameter_gradients(patch_embed_roles, -1, d_embedded, saved.patches, patch_rows,
                                   model.patch_values(), model.width);
 }

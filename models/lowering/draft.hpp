@@ -19,6 +19,12 @@ struct Draft {
   /// Parameters in the order in which the backward pass completes their gradients.
   std::vector<std::size_t> ready_order{};
   TensorId loss{};
+  /// A parameter's gradient is complete before operation `operation` (frameworks' Programs).
+  struct GradientDone {
+    std::size_t parameter = 0;
+    std::size_t operation = 0;
+  };
+  std::vector<GradientDone> gradient_done{};
   /// Flat storage by bucket, made by `pass_bucket`.
   struct Bucket {
     TensorId parameters{}, gradients{}, first_moment{}, second_moment{};
@@ -68,7 +74,12 @@ void pass_bucket(Draft& draft);
 /// rank. Expects `pass_bucket`.
 void pass_communicate(Draft& draft);
 
-/// One AdamW operation a bucket, in bucket order. Expects `pass_communicate`.
+/// With a clip norm: the square of each bucket's norm, the coefficient, each bucket scaled. The
+/// gradients are complete on every rank by then, so ranks agree without a further exchange.
+/// Expects `pass_communicate`.
+void pass_clip(Draft& draft);
+
+/// One update a bucket, in bucket order. Expects `pass_clip`.
 void pass_optimize(Draft& draft);
 
 /// FLOPs and bytes of every operation. Expects all operations.

@@ -52,6 +52,20 @@ std::int64_t sum_elements(const Draft& draft, const std::vector<std::size_t>& me
   return elements;
 }
 
+/// AdamW keeps two moments, SGD one if it has momentum.
+void add_moments(Draft& draft, int number, Draft::Bucket& bucket) {
+  const OptimizerSettings& optimizer = draft.program.optimizer;
+  const bool adamw = optimizer.kind == core::OptimizerKind::adamw;
+  if (adamw || optimizer.momentum > 0.0) {
+    bucket.first_moment = add_flat(draft, adamw ? "first_moment" : "momentum", number,
+                                   MemoryCategory::optimizer_state, bucket.elements);
+  }
+  if (adamw) {
+    bucket.second_moment = add_flat(draft, "second_moment", number, MemoryCategory::optimizer_state,
+                                    bucket.elements);
+  }
+}
+
 }  // namespace
 
 void pass_bucket(Draft& draft) {
@@ -70,10 +84,7 @@ void pass_bucket(Draft& draft) {
     bucket.parameters = add_flat(draft, "flat", number, MemoryCategory::parameters, elements);
     if (training) {
       bucket.gradients = add_flat(draft, "flat", number, MemoryCategory::gradients, elements);
-      bucket.first_moment =
-          add_flat(draft, "first_moment", number, MemoryCategory::optimizer_state, elements);
-      bucket.second_moment =
-          add_flat(draft, "second_moment", number, MemoryCategory::optimizer_state, elements);
+      add_moments(draft, number, bucket);
     }
     std::int64_t offset = 0;
     for (const std::size_t index : members) {
@@ -144,17 +155,60 @@ void pass_communicate(Draft& draft) {
   program.operations = std::move(merged);
 }
 
+void pass_clip(Draft& draft) {
+  if (!draft.program.optimizer.clip_norm) return;
+  const auto count = static_cast<std::int64_t>(draft.buckets.size());
+  const TensorId squares = draft.add_tensor({.role = "squares",
+                                             .category = MemoryCategory::workspace,
+                                             .elements = count});
+  const TensorId coefficient = draft.add_tensor({.role = "clip_coefficient",
+                                                 .category = MemoryCategory::workspace,
+                                                     .elements = 1});
+  const auto operation = [&](OperationKind kind, std::string_view role, int bucket,
+                             std::int64_t elements, TensorList inputs, TensorList outputs) {
+    draft.add_operation({.kind = kind,
+                         .phase = Phase::optimizer,
+                         .bucket = bucket,
+                         .role = role,
+                         .shape = ElementsShape{elements},
+                         .inputs = inputs,
+                         .outputs = outputs});
+  };
+  for (int number = 0; number < static_cast<int>(count); ++number) {
+    const Draft::Bucket& bucket = draft.buckets[static_cast<std::size_t>(number)];
+    const TensorId square = draft.add_tensor({.role = "square",
+                                              .bucket = number,
+                                              .category = MemoryCategory::workspace,
+                                               .elements = 1});
+    lay_into(draft, square, squares, number);
+    operation(OperationKind::gradient_norm, "gradient_norm", number, bucket.elements,
+              {bucket.gradients}, {square});
+  }
+  operation(OperationKind::clip_coefficient, "clip_coefficient", -1, count, {squares},
+            {coefficient});
+  for (int number = 0; number < static_cast<int>(count); ++number) {
+    const Draft::Bucket& bucket = draft.buckets[static_cast<std::size_t>(number)];
+    operation(OperationKind::scale, "clip", number, bucket.elements,
+              {bucket.gradients, coefficient}, {bucket.gradients});
+  }
+}
+
 void pass_optimize(Draft& draft) {
+  const bool adamw = draft.program.optimizer.kind == core::OptimizerKind::adamw;
   for (std::size_t number = 0; number < draft.buckets.size(); ++number) {
     const Draft::Bucket& bucket = draft.buckets[number];
-    draft.add_operation(
-        {.kind = OperationKind::adamw,
-         .phase = Phase::optimizer,
-         .bucket = static_cast<int>(number),
-         .role = "adamw",
-         .shape = ElementsShape{bucket.elements},
-         .inputs = {bucket.gradients, bucket.parameters, bucket.first_moment, bucket.second_moment},
-         .outputs = {bucket.parameters, bucket.first_moment, bucket.second_moment}});
+    TensorList state{bucket.parameters};
+    if (bucket.first_moment.valid()) state.push_back(bucket.first_moment);
+    if (bucket.second_moment.valid()) state.push_back(bucket.second_moment);
+    TensorList inputs{bucket.gradients};
+    for (const TensorId id : state) inputs.push_back(id);
+    draft.add_operation({.kind = adamw ? OperationKind::adamw : OperationKind::sgd,
+                         .phase = Phase::optimizer,
+                         .bucket = static_cast<int>(number),
+                         .role = adamw ? "adamw" : "sgd",
+                         .shape = ElementsShape{bucket.elements},
+                         .inputs = inputs,
+                         .outputs = state});
   }
 }
 
@@ -162,7 +216,7 @@ namespace {
 
 core::Flops product_flops(const Operation& operation) {
   if (const auto* s = std::get_if<MatmulShape>(&operation.shape)) {
-    return core::Flops(2 * s->m * s->n * s->k);
+    return core::Flops(2 * s->batch * s->m * s->n * s->k);
   }
   if (const auto* s = std::get_if<AttentionShape>(&operation.shape)) {
     const std::int64_t product =
@@ -207,6 +261,7 @@ void count_class_token(Operation& operation, const TokensShape& shape) {
 void pass_count_work(Draft& draft) {
   for (Operation& operation : draft.program.operations) {
     operation.flops = product_flops(operation);
+    if (operation.states_bytes) continue;
     operation.bytes_read = {};
     operation.bytes_written = {};
     if (const auto* collective = std::get_if<CollectiveShape>(&operation.shape)) {

@@ -62,6 +62,11 @@ class LifetimeFinder {
       const TensorId base = base_of(program_, TensorId(i));
       const std::optional<Lifetime>& lifetime = found_[base.index()];
       result[i] = program_.at(base).persistent || !lifetime ? Lifetime{0, end} : *lifetime;
+      const Tensor& tensor = program_.at(base);
+      if (tensor.until_end) result[i].last = end;
+      if (tensor.held_until.valid()) {
+        result[i].last = std::max(result[i].last, tensor.held_until.index());
+      }
     }
     return result;
   }

@@ -3,15 +3,9 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "models/schedules/schedule.hpp"
 
 namespace paceline::models {
-namespace {
-
-std::int64_t slice_begin(int slice, int size, std::int64_t elements) {
-  return elements / size * slice + elements % size * slice / size;
-}
-
-}  // namespace
 
 std::vector<ScheduleStep> ring_all_reduce(int position, int size, std::int64_t elements) {
   if (size < 1 || position < 0 || position >= size || elements < 0) {

@@ -10,7 +10,7 @@ namespace {
 /// What is the same for all elements, computed in double as torch does.
 template <class Scalar>
 struct Factors {
-  Factors(const models::AdamWSettings& settings, std::int64_t step)
+  Factors(const models::OptimizerSettings& settings, std::int64_t step)
       : keep(static_cast<Scalar>(1.0 - settings.learning_rate * settings.weight_decay)),
         first_share(static_cast<Scalar>(1.0 - settings.beta1)),
         beta2(static_cast<Scalar>(settings.beta2)),
@@ -43,7 +43,7 @@ void update(const Factors<Scalar>& factors, const Scalar* gradients, std::int64_
 }  // namespace
 
 template <class Scalar>
-void adamw(const models::ElementsShape& shape, const models::AdamWSettings& settings,
+void adamw(const models::ElementsShape& shape, const models::OptimizerSettings& settings,
            std::int64_t step, std::span<const Scalar> gradients, std::span<Scalar> parameters,
            std::span<Scalar> first_moment, std::span<Scalar> second_moment,
            models::WorkCount& count) {

@@ -14,7 +14,7 @@ namespace paceline::runtime::kernels {
 /// p -= lr / (1 - beta1^t) · m / (√v / √(1 - beta2^t) + epsilon).
 /// Throws `core::InvariantError` if `step` is not positive.
 template <class Scalar>
-void adamw(const models::ElementsShape& shape, const models::AdamWSettings& settings,
+void adamw(const models::ElementsShape& shape, const models::OptimizerSettings& settings,
            std::int64_t step, std::span<const Scalar> gradients, std::span<Scalar> parameters,
            std::span<Scalar> first_moment, std::span<Scalar> second_moment,
            models::WorkCount& count);

@@ -192,7 +192,7 @@ core::Report part_of(const models::Experiment& experiment, const models::Program
   core::Report part;
   part.kind = core::ReportKind::measured;
   part.model = experiment.model.id;
-  part.framework = experiment.framework;
+  part.framework = experiment.framework.title();
   part.world_size = experiment.parallel.world_size;
   part.global_batch = program.global_batch;
   part.accumulation_steps = program.accumulation_steps;

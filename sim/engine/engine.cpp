@@ -7,14 +7,11 @@
 namespace paceline::sim {
 namespace {
 
+/// One round of a multiplicative hash (Knuth 6.4): every bit of the value reaches the result.
 std::uint64_t mixed(std::uint64_t hash, std::uint64_t value) {
-  constexpr std::uint64_t fnv_prime = 1099511628211ULL;
-  for (int byte = 0; byte < 8; ++byte) {
-    hash ^= value & 0xff;
-    hash *= fnv_prime;
-    value >>= 8;
-  }
-  return hash;
+  constexpr std::uint64_t odd = 0x9E3779B97F4A7C15ULL;
+  hash = (hash ^ value) * odd;
+  return hash ^ (hash >> 32);
 }
 
 }  // namespace

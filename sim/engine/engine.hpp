@@ -36,7 +36,7 @@ class Engine {
   void stop() { stopped_ = true; }
 
   [[nodiscard]] std::uint64_t events_handled() const { return events_handled_; }
-  /// FNV-1a over every event handled: equal for equal runs, bit by bit.
+  /// A hash of every event handled, in order: equal for equal runs, bit by bit.
   [[nodiscard]] std::uint64_t event_log_hash() const { return hash_; }
 
  private:

@@ -31,7 +31,7 @@ core::Report report_of(const Experiment& experiment, const Cluster& cluster, con
     report.identity.program_hashes.push_back(program.hash());
   }
   report.model = experiment.model.id;
-  report.framework = experiment.framework;
+  report.framework = experiment.framework.title();
   report.world_size = experiment.parallel.world_size;
   report.global_batch = experiment.global_batch();
   report.accumulation_steps = experiment.training.accumulation_steps;

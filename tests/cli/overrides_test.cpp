@@ -17,7 +17,7 @@ class Overrides : public testing::Test {
   Overrides() {
     workplace_.write("e.json", R"({
       // comments are allowed
-      "schema": "paceline/experiment/1", "model": "vit_digits",
+      "schema": "paceline/experiment/1", "model": "vit_digits", "framework": "paceline",
       "training": {"micro_batch": [4, 8], "epochs": 3}, "parallel": {"world_size": 2}})");
   }
 

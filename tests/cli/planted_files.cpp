@@ -77,12 +77,25 @@ std::string planted_measurements() {
 std::string planted_experiment() {
   return R"({
   "schema": "paceline/experiment/1",
-  "model": "vit_digits",
+  "model": "vit_digits", "framework": "paceline",
   "cluster": "this_machine.json",
   "training": {"micro_batch": 8},
   "parallel": {"world_size": 2}
 }
 )";
+}
+
+std::string planted_gpus() {
+  return "index, name, memory.total [MiB], uuid, pcie.link.gen.max, pcie.link.gen.current, "
+         "pcie.link.width.max, pcie.link.width.current\n"
+         "0, NVIDIA GeForce RTX 3090, 24576 MiB, GPU-0, 4, 1, 16, 8\n"
+         "1, NVIDIA GeForce GTX 1080 Ti, 11264 MiB, GPU-1, 3, 1, 16, 8\n";
+}
+
+std::string planted_topology() {
+  return "\tGPU0\tGPU1\tCPU Affinity\tNUMA Affinity\n"
+         "GPU0\t X \tPHB\t0-15\t0\n"
+         "GPU1\tPHB\t X \t0-15\t0\n";
 }
 
 std::string measured_like(const core::Report& predicted, double factor, double slowness) {
@@ -119,6 +132,8 @@ std::string measured_like(const core::Report& predicted, double factor, double s
 ExampleWorkplace::ExampleWorkplace() {
   write("measurements.json", planted_measurements());
   write("experiment.json", planted_experiment());
+  write("gpus.csv", planted_gpus());
+  write("topo.txt", planted_topology());
   const auto must_run = [&](const std::vector<std::string>& words) {
     const Ran ran = run(words);
     if (ran.code != 0) throw std::runtime_error(words.front() + ": " + ran.err);

@@ -14,6 +14,10 @@ namespace paceline::cli {
 /// vit_digits, 8 images on each of two ranks of `this_machine.json`.
 [[nodiscard]] std::string planted_experiment();
 
+/// What nvidia-smi prints of a machine with an RTX 3090 and a GTX 1080 Ti, 8 lanes each.
+[[nodiscard]] std::string planted_gpus();
+[[nodiscard]] std::string planted_topology();
+
 /// What `paceline-rt` would have measured, had every time been `factor` times as long as in
 /// `predicted`, on a host whose reference product ran at the prediction's rate / `slowness`.
 [[nodiscard]] std::string measured_like(const core::Report& predicted, double factor,
@@ -21,7 +25,7 @@ namespace paceline::cli {
 
 /// A workplace in which the examples of all help texts run: `measurements.json`, `experiment.json`,
 /// `this_machine.json`, `predicted.json`, `measured.json` (1.25 times as long on a host 1.1 times
-/// as slow), `measured.1.json`, `measured.2.json`, and the folder `runs`.
+/// as slow), `measured.1.json`, `measured.2.json`, `gpus.csv`, `topo.txt`, and the folder `runs`.
 class ExampleWorkplace : public Workplace {
  public:
   ExampleWorkplace();

@@ -206,12 +206,14 @@ TEST_F(Verbs, check_names_the_kind_of_each_file) {
 }
 
 TEST_F(Verbs, check_prints_every_schema) {
-  for (const std::string kind :
-       {"experiment", "report", "measurements", "cluster", "gpu", "node", "zoo"}) {
+  for (const std::string kind : {"experiment", "cluster", "node", "gpu", "ambiguous_names", "zoo",
+                                 "report", "measurements"}) {
     const Ran ran = run({"check", "--schema", kind});
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(parsed(ran.out)["properties"]["schema"]["const"], "paceline/" + kind + "/1");
   }
+  const Ran ran = run({"check", "--schema", "trace"});  // has the keys of PyTorch's profiler
+  EXPECT_EQ(parsed(ran.out)["properties"]["schemaVersion"]["const"], 1);
 }
 
 TEST_F(Verbs, list_knows_every_kind) {
@@ -242,7 +244,7 @@ TEST_F(RunVerb, becomes_the_runtime_through_mpirun_and_passes_options_on) {
 }
 
 TEST_F(RunVerb, one_rank_needs_no_mpirun) {
-  workplace_.write("one.json", R"({"schema": "paceline/experiment/1", "model": "vit_digits",
+  workplace_.write("one.json", R"({"schema": "paceline/experiment/1", "model": "vit_digits", "framework": "paceline",
                                     "training": {"micro_batch": 2}})");
   EXPECT_THAT(run({"run", "one.json"}).out, HasSubstr("train one.json\n"));
   EXPECT_THAT(run({"run", "one.json"}).out, Not(HasSubstr("mpirun")));

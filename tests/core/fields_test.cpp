@@ -50,6 +50,14 @@ TEST(FieldTable, keeps_the_defaults_of_what_is_left_out) {
   EXPECT_FALSE(bicycle.lamp.has_value());
 }
 
+TEST(FieldTable, a_whole_number_may_be_written_with_a_point_or_an_exponent) {
+  for (const char* three : {"3", "3.0", "3e0", "0.3e1"}) {
+    const std::string text =
+        R"({"schema": "paceline/bicycle/1", "mass_kg": 9, "wheels": )" + std::string(three) + "}";
+    EXPECT_EQ(from_text(text, bicycle_fields(), "b.json").wheels, 3) << three;
+  }
+}
+
 TEST(FieldTable, reads_each_type) {
   const auto bicycle = from_text(everything, bicycle_fields(), "b.json");
   EXPECT_EQ(bicycle.wheels, 3);

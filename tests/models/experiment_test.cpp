@@ -52,8 +52,8 @@ TEST(ExperimentFile, needs_only_a_model_and_a_micro_batch) {
 TEST(ExperimentFile, takes_the_defaults_of_pytorch) {
   const Experiment experiment = read(smallest);
   EXPECT_EQ(experiment.training.accumulation_steps, 1);
-  EXPECT_EQ(experiment.training.precision, "fp32");
-  EXPECT_EQ(experiment.training.optimizer, "adamw");
+  EXPECT_EQ(experiment.training.precision, core::Precision::fp32);
+  EXPECT_EQ(experiment.training.optimizer, core::OptimizerKind::adamw);
   EXPECT_EQ(experiment.training.learning_rate, 1e-3);
   EXPECT_THAT(experiment.training.betas, ElementsAre(0.9, 0.999));
   EXPECT_EQ(experiment.training.epsilon, 1e-8);
@@ -62,8 +62,8 @@ TEST(ExperimentFile, takes_the_defaults_of_pytorch) {
   EXPECT_EQ(experiment.parallel.world_size, 1);
   EXPECT_EQ(experiment.parallel.bucket_mib, 25);
   EXPECT_TRUE(experiment.parallel.overlap);
-  EXPECT_EQ(experiment.framework, "paceline");
-  EXPECT_EQ(experiment.cluster, "this_machine");
+  EXPECT_EQ(experiment.framework.name, core::FrameworkKind::pytorch_ddp);
+  EXPECT_EQ(experiment.cluster.name, "this_machine");
 }
 
 TEST(ExperimentFile, takes_everything_that_is_given) {
@@ -80,7 +80,7 @@ TEST(ExperimentFile, takes_everything_that_is_given) {
   EXPECT_EQ(model.classes, 7);
   EXPECT_EQ(model.gelu, core::GeluForm::tanh);
   EXPECT_EQ(model.layer_norm_epsilon, 1e-5);
-  EXPECT_EQ(experiment.cluster, "clusters/lab.json");
+  EXPECT_EQ(experiment.cluster.name, "clusters/lab.json");
   const Training& training = experiment.training;
   EXPECT_THAT(training.micro_batch, ElementsAre(64, 32));
   EXPECT_EQ(training.accumulation_steps, 4);
@@ -97,7 +97,7 @@ TEST(ExperimentFile, takes_everything_that_is_given) {
 }
 
 TEST(ExperimentFile, gives_adamw_its_settings) {
-  const AdamWSettings adamw = read(everything).training.adamw();
+  const OptimizerSettings adamw = read(everything).training.optimizer_settings();
   EXPECT_EQ(adamw.learning_rate, 5e-4);
   EXPECT_EQ(adamw.beta1, 0.8);
   EXPECT_EQ(adamw.beta2, 0.95);

@@ -12,7 +12,7 @@ trap 'pkill -KILL -f "$work/" 2>/dev/null; rm -rf "$work"' EXIT
 
 experiment() {  # file, steps, world size
   cat > "$1" <<JSON
-{"schema": "paceline/experiment/1", "model": "vit_digits",
+{"schema": "paceline/experiment/1", "model": "vit_digits", "framework": "paceline",
  "training": {"micro_batch": 8}, "parallel": {"world_size": $3}, "run": {"steps": $2}}
 JSON
 }

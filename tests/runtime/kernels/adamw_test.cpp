@@ -9,14 +9,14 @@
 namespace paceline::runtime::kernels {
 namespace {
 
-constexpr models::AdamWSettings settings{
+constexpr models::OptimizerSettings settings{
     .learning_rate = 0.1, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 0.0, .weight_decay = 0.5};
 
 struct State {
   Floats parameters, first, second;
 };
 
-void step_on(State& state, const models::AdamWSettings& with, std::int64_t step,
+void step_on(State& state, const models::OptimizerSettings& with, std::int64_t step,
              const Floats& gradients) {
   models::WorkCount count;
   adamw<float>({static_cast<std::int64_t>(gradients.size())}, with, step, gradients,
@@ -37,7 +37,7 @@ TEST(AdamW, decays_first_and_corrects_the_bias_from_step_one) {
 
 TEST(AdamW, adds_epsilon_to_the_corrected_root) {
   // Step 1: corrected root |g| = 1, epsilon 1: half a step. No decay.
-  models::AdamWSettings with = settings;
+  models::OptimizerSettings with = settings;
   with.epsilon = 1.0;
   with.weight_decay = 0.0;
   State state{{1}, {0}, {0}};
@@ -46,7 +46,7 @@ TEST(AdamW, adds_epsilon_to_the_corrected_root) {
 }
 
 TEST(AdamW, only_decays_where_the_gradient_has_always_been_zero) {
-  models::AdamWSettings with = settings;
+  models::OptimizerSettings with = settings;
   with.epsilon = 1e-8;
   State state{{2}, {0}, {0}};
   step_on(state, with, 1, {0});
@@ -65,7 +65,7 @@ TEST(AdamW, is_the_same_for_one_and_two_threads) {
   const Floats gradients = random_values(40'001, 1);
   expect_equal_for_one_and_two_threads([&] {
     State state{random_values(40'001, 2), Floats(40'001), Floats(40'001)};
-    models::AdamWSettings with = settings;
+    models::OptimizerSettings with = settings;
     with.epsilon = 1e-8;
     step_on(state, with, 1, gradients);
     step_on(state, with, 2, gradients);

@@ -1,67 +1,55 @@
-#include "cli/zoo_file.hpp"
+#include "models/zoo_file.hpp"
 
 #include <set>
-#include <vector>
 
 #include "core/fields.hpp"
 #include "models/architecture_fields.hpp"
 
-namespace paceline::cli {
+namespace paceline::models {
 namespace {
 
 using core::Cursor;
 using core::FieldTable;
 using core::Json;
-using models::VitArchitecture;
 
-struct Entry {
-  std::string id;
-  std::vector<std::string> aliases;
-  VitArchitecture architecture;
-};
-
-struct ZooFile {
-  std::string source;
-  std::vector<Entry> architectures;
-};
-
-/// `id` and `aliases` beside the keys of an architecture.
-const FieldTable<Entry>& name_fields() {
-  static const FieldTable<Entry> table = [] {
-    FieldTable<Entry> fields;
-    fields.required("id", &Entry::id, core::text(), "timm's name");
-    fields.defaulted("aliases", &Entry::aliases, core::list(core::text()), "other names");
+/// `id` and `aliases`, beside the keys of an architecture.
+const FieldTable<ZooEntry>& name_fields() {
+  static const FieldTable<ZooEntry> table = [] {
+    FieldTable<ZooEntry> fields;
+    core::ValueType<ZooEntry> id;
+    id.read = [](const Json& json, const Cursor& cursor, ZooEntry& entry) {
+      core::text().read(json, cursor, entry.architecture.id);
+    };
+    id.write = [](const ZooEntry& entry) { return Json(entry.architecture.id); };
+    id.schema = core::text().schema;
+    fields.whole("id", id, "timm's name");
+    fields.defaulted("aliases", &ZooEntry::aliases, core::list(core::text()), "other names");
     return fields;
   }();
   return table;
 }
 
-core::ValueType<Entry> entry_value() {
-  core::ValueType<Entry> type;
-  type.read = [](const Json& json, const Cursor& cursor, Entry& entry) {
+core::ValueType<ZooEntry> entry_value() {
+  core::ValueType<ZooEntry> type;
+  type.read = [](const Json& json, const Cursor& cursor, ZooEntry& entry) {
     if (!core::detail::expect(json.is_object(), json, cursor, "an object")) return;
-    Json names = Json::object();
-    Json rest = json;
-    for (const char* key : {"id", "aliases"}) {
-      if (!json.contains(key)) continue;
-      names[key] = json[key];
-      rest.erase(key);
-    }
     const std::size_t faults_before = cursor.faults().size();
-    name_fields().read(names, cursor, entry);
-    models::architecture_fields().read(rest, cursor, entry.architecture);
-    if (cursor.faults().size() == faults_before) {
-      models::check_architecture(entry.architecture, cursor);
+    Json names = Json::object();
+    for (const char* key : {"id", "aliases"}) {
+      if (json.contains(key)) names[key] = json[key];
     }
+    name_fields().read(names, cursor, entry);
+    architecture_fields().read(json, cursor, entry.architecture, {"id", "aliases"});
+    if (cursor.faults().size() == faults_before) check_architecture(entry.architecture, cursor);
   };
-  type.write = [](const Entry& entry) {
+  type.write = [](const ZooEntry& entry) {
     Json json = name_fields().write(entry);
-    json.update(models::architecture_fields().write(entry.architecture));
+    json.update(architecture_fields().write(entry.architecture));
     return json;
   };
   type.schema = [] {
     Json schema = name_fields().schema();
-    schema["properties"].update(models::architecture_fields().schema()["properties"]);
+    schema["properties"].update(architecture_fields().schema()["properties"]);
     return schema;
   };
   return type;
@@ -71,7 +59,7 @@ void find_names_given_twice(const ZooFile& file, const Cursor& cursor) {
   std::set<std::string> names;
   for (std::size_t i = 0; i < file.architectures.size(); ++i) {
     std::vector<std::string> own = file.architectures[i].aliases;
-    own.push_back(file.architectures[i].id);
+    own.push_back(file.architectures[i].architecture.id);
     for (const std::string& name : own) {
       if (names.insert(name).second) continue;
       cursor.at("architectures")
@@ -96,10 +84,12 @@ const FieldTable<ZooFile>& zoo_fields() {
 
 }  // namespace
 
-void check_zoo_file(const std::filesystem::path& path) {
-  static_cast<void>(core::from_file(path, zoo_fields()));
+ZooFile read_zoo_file(const std::filesystem::path& path) {
+  ZooFile file = core::from_file(path, zoo_fields());
+  for (ZooEntry& entry : file.architectures) entry.source = file.source;
+  return file;
 }
 
 std::string zoo_schema() { return core::to_text(zoo_fields().schema()); }
 
-}  // namespace paceline::cli
+}  // namespace paceline::models

@@ -115,6 +115,21 @@ void print_summary(const core::Report& report) {
       learnt.held_out_accuracy * 100, learnt.held_out_samples, learnt.train_accuracy * 100);
 }
 
+/// What a report of this experiment says that a step takes.
+double predicted_step_s(const std::string& path, const models::Experiment& experiment) {
+  const core::Report predicted = core::read_report(path);
+  if (predicted.identity.experiment_hash != experiment.hash()) {
+    throw core::ConfigError(path, "/identity/experiment_hash",
+                            "got " + predicted.identity.experiment_hash + " (must be the " +
+                                experiment.hash() + " of this experiment: predict it again)");
+  }
+  if (!predicted.step_time_us) {
+    throw core::ConfigError(path, "/step_time_us",
+                            "is missing (a prediction that does not fit has no time)");
+  }
+  return predicted.step_time_us->median * 1e-6;
+}
+
 int train_command(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   options.add_options()("experiment", po::value<std::string>()->required(), "experiment file")(
@@ -136,8 +151,7 @@ int train_command(const std::vector<std::string>& arguments) {
   settings.threads_per_rank = checked_threads(parsed);
   settings.expected_step_s = parsed.number("expected-step-us") * 1e-6;
   if (const auto path = parsed.text("predicted")) {
-    const core::Report predicted = core::read_report(*path);
-    if (predicted.step_time_us) settings.expected_step_s = predicted.step_time_us->median * 1e-6;
+    settings.expected_step_s = predicted_step_s(*path, settings.experiment);
   }
   if (const auto data = parsed.text("data")) {
     settings.experiment.training.dataset.path = *data;

@@ -26,7 +26,7 @@ constexpr const char* mpi_packages =
 
 std::optional<fs::path> found_in(const std::vector<fs::path>& folders, const std::string& program) {
   for (const fs::path& folder : folders) {
-    const fs::path candidate = folder / program;
+    fs::path candidate = folder / program;
     if (::access(candidate.c_str(), X_OK) == 0 && fs::is_regular_file(candidate)) return candidate;
   }
   return std::nullopt;

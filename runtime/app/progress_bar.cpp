@@ -13,11 +13,11 @@ namespace paceline::runtime {
 namespace {
 
 std::string clock_text(double seconds) {
-  constexpr int minute = 60;
+  constexpr std::int64_t minute = 60;
+  constexpr std::int64_t hour = 3600;
   const auto whole = static_cast<std::int64_t>(std::ceil(seconds));
-  if (whole < minute * minute) return fmt::format("{}:{:02}", whole / minute, whole % minute);
-  return fmt::format("{}:{:02}:{:02}", whole / (minute * minute), whole / minute % minute,
-                     whole % minute);
+  if (whole < hour) return fmt::format("{}:{:02}", whole / minute, whole % minute);
+  return fmt::format("{}:{:02}:{:02}", whole / hour, whole / minute % minute, whole % minute);
 }
 
 }  // namespace

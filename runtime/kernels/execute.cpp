@@ -3,10 +3,12 @@
 #include "core/error.hpp"
 #include "runtime/kernels/adamw.hpp"
 #include "runtime/kernels/attention.hpp"
+#include "runtime/kernels/clip.hpp"
 #include "runtime/kernels/layer_norm.hpp"
 #include "runtime/kernels/loss.hpp"
 #include "runtime/kernels/matmul.hpp"
 #include "runtime/kernels/pointwise.hpp"
+#include "runtime/kernels/sgd.hpp"
 #include "runtime/kernels/tokens.hpp"
 
 namespace paceline::runtime::kernels {
@@ -34,6 +36,9 @@ class Operands {
   }
   [[nodiscard]] std::span<Scalar> out(std::size_t i) const {
     return storage_.values(operation_.outputs[i]);
+  }
+  [[nodiscard]] std::span<Scalar> optional_out(std::size_t i) const {
+    return i < operation_.outputs.size() ? out(i) : std::span<Scalar>();
   }
   template <class Shape>
   [[nodiscard]] const Shape& shape() const {
@@ -77,11 +82,18 @@ void execute(const Program& program, const Operation& operation, Storage<Scalar>
       return bias_gradient<Scalar>(on.template shape<models::RowsShape>(), on.in(0), on.out(0),
                                    on.write(0), count);
     case OperationKind::embed_tokens:
-      return embed_tokens<Scalar>(on.template shape<models::TokensShape>(), on.in(0), on.in(1),
-                                  on.in(2), on.out(0), count);
+      return model.class_token
+                 ? embed_tokens<Scalar>(on.template shape<models::TokensShape>(), on.in(0),
+                                        on.in(1), on.in(2), on.out(0), count)
+                 : embed_tokens<Scalar>(on.template shape<models::TokensShape>(), on.in(0), {},
+                                        on.in(1), on.out(0), count);
     case OperationKind::embed_tokens_gradient:
-      return embed_tokens_gradient<Scalar>(on.template shape<models::TokensShape>(), on.in(0),
-                                           on.out(0), on.out(1), on.out(2), on.write(1), count);
+      return model.class_token
+                 ? embed_tokens_gradient<Scalar>(on.template shape<models::TokensShape>(), on.in(0),
+                                                 on.out(0), on.out(1), on.out(2), on.write(1),
+                                                 count)
+                 : embed_tokens_gradient<Scalar>(on.template shape<models::TokensShape>(), on.in(0),
+                                                 on.out(0), {}, on.out(1), on.write(1), count);
     case OperationKind::layer_norm:
       return layer_norm<Scalar>(on.template shape<models::RowsShape>(), model.layer_norm_epsilon,
                                 on.in(0), on.in(1), on.in(2), on.out(0), on.out(1), on.out(2),
@@ -120,6 +132,27 @@ void execute(const Program& program, const Operation& operation, Storage<Scalar>
     case OperationKind::adamw:
       return adamw<Scalar>(on.template shape<models::ElementsShape>(), program.optimizer,
                            optimizer_step, on.in(0), on.out(0), on.out(1), on.out(2), count);
+    case OperationKind::mean_pool:
+      return mean_pool<Scalar>(on.template shape<models::TokensShape>(), on.in(0), on.out(0),
+                               count);
+    case OperationKind::mean_pool_gradient:
+      return mean_pool_gradient<Scalar>(on.template shape<models::TokensShape>(), on.in(0),
+                                        on.out(0), count);
+    case OperationKind::sgd:
+      return sgd<Scalar>(on.template shape<models::ElementsShape>(),
+                         {.learning_rate = program.optimizer.learning_rate,
+                          .momentum = program.optimizer.momentum,
+                          .weight_decay = program.optimizer.weight_decay},
+                         on.in(0), on.out(0), on.optional_out(1), count);
+    case OperationKind::gradient_norm:
+      return gradient_norm<Scalar>(on.template shape<models::ElementsShape>(), on.in(0), on.out(0),
+                                   count);
+    case OperationKind::clip_coefficient:
+      return clip_coefficient<Scalar>(on.template shape<models::ElementsShape>(),
+                                      program.optimizer.clip_norm.value(), on.in(0), on.out(0),
+                                      count);
+    case OperationKind::scale:
+      return scale<Scalar>(on.template shape<models::ElementsShape>(), on.in(1), on.out(0), count);
     default:
       break;
   }

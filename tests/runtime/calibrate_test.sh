@@ -21,9 +21,10 @@ needed = {
     "attention": ["attention", "attention_gradient"],
     "elementwise": ["gelu", "gelu_gradient", "add", "bias_gradient", "cross_entropy",
                     "cross_entropy_gradient"],
-    "optimizer": ["adamw"],
+    "optimizer": ["adamw", "sgd", "gradient_norm", "clip_coefficient", "scale"],
     "copies": ["load_batch", "patchify", "embed_tokens", "embed_tokens_gradient",
-               "select_class_token", "select_class_token_gradient"],
+               "select_class_token", "select_class_token_gradient",
+               "mean_pool", "mean_pool_gradient"],
 }
 for level in measured["levels"]:
     shapes = {}

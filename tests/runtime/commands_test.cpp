@@ -2,7 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include "core/error.hpp"
+#include "core/report.hpp"
 #include "runtime/app/bench.hpp"
 #include "runtime/app/command_options.hpp"
 
@@ -103,6 +107,63 @@ TEST(Bench, extents_are_separated_by_x) {
   for (const char* bad : {"", "1", "1x2x", "x1x2", "1x2x3x4", "1,2,3", "0x1x2", "1x2x1048577"}) {
     EXPECT_THROW(static_cast<void>(parse_extents("shape", bad, 3)), core::UsageError) << bad;
   }
+}
+
+/// Files of a run of its own, gone at the end.
+class Train : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() /
+              ("paceline-train-" + std::to_string(::getpid()) + "-" +
+               testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::create_directories(folder_);
+    std::ofstream(file("experiment.json"))
+        << R"({"schema": "paceline/experiment/1", "framework": "paceline",
+               "model": {"id": "tiny", "image_size": 8, "patch_size": 4, "width": 16, "depth": 1,
+                         "heads": 2, "mlp_hidden": 32, "classes": 10},
+               "training": {"micro_batch": 2}, "run": {"steps": 3, "warmup_steps": 1}})";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  [[nodiscard]] std::string file(const std::string& name) const { return folder_ / name; }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(Train, writes_report_and_trace_and_prints_the_headline) {
+  const Ran trained = ran({"train", file("experiment.json"), "--json", file("report.json"),
+                           "--trace", file("trace.json")});
+  EXPECT_EQ(trained.code, 0);
+  EXPECT_THAT(trained.out, HasSubstr("tiny: 1 rank, 2 images a step\nstep "));
+  EXPECT_EQ(core::read_report(file("report.json")).step_time_us->samples->size(), 3U);
+  EXPECT_TRUE(std::filesystem::exists(file("trace.json")));
+  // A report of the same experiment states what a step takes, whoever made it.
+  EXPECT_EQ(ran({"train", file("experiment.json"), "--predicted", file("report.json")}).code, 0);
+}
+
+TEST_F(Train, a_prediction_of_another_experiment_or_without_a_time_is_refused) {
+  ASSERT_EQ(ran({"train", file("experiment.json"), "--json", file("report.json")}).code, 0);
+  core::Report report = core::read_report(file("report.json"));
+  const std::string hash = report.identity.experiment_hash;
+  report.step_time_us.reset();
+  std::ofstream(file("no_time.json")) << core::report_text(report);
+  EXPECT_EQ(refused({"train", file("experiment.json"), "--predicted", file("no_time.json")}),
+            file("no_time.json") +
+                "#/step_time_us: is missing (a prediction that does not fit has no time)");
+  report.identity.experiment_hash = "another";
+  std::ofstream(file("other.json")) << core::report_text(report);
+  EXPECT_EQ(refused({"train", file("experiment.json"), "--predicted", file("other.json")}),
+            file("other.json") + "#/identity/experiment_hash: got another (must be the " + hash +
+                " of this experiment: predict it again)");
+}
+
+TEST_F(Train, results_that_could_not_be_written_are_refused_before_the_work) {
+  for (const char* option : {"--json", "--trace"}) {
+    EXPECT_EQ(
+        refused({"train", file("experiment.json"), option, file("nowhere/x.json")}),
+        file("nowhere/x.json") + ": its folder does not exist or is not writable (make it first)");
+  }
+  EXPECT_EQ(refused({"train", file("experiment.json"), "--trace-steps", "0"}),
+            "--trace-steps: got 0 (must be 1 to 1000)");
 }
 
 }  // namespace

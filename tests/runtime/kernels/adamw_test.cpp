@@ -9,8 +9,12 @@
 namespace paceline::runtime::kernels {
 namespace {
 
-constexpr models::OptimizerSettings settings{
-    .learning_rate = 0.1, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 0.0, .weight_decay = 0.5};
+constexpr models::OptimizerSettings settings{.learning_rate = 0.1,
+                                             .beta1 = 0.9,
+                                             .beta2 = 0.999,
+                                             .epsilon = 0.0,
+                                             .weight_decay = 0.5,
+                                             .clip_norm = {}};
 
 struct State {
   Floats parameters, first, second;

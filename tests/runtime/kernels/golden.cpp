@@ -34,6 +34,7 @@ models::VitArchitecture architecture_of(const core::Json& model) {
   architecture.heads = model.at("heads");
   architecture.mlp_hidden = model.at("mlp_hidden");
   architecture.classes = model.at("classes");
+  architecture.class_token = model.value("class_token", true);
   architecture.layer_norm_epsilon = model.at("layer_norm_epsilon");
   if (model.at("activation") != "gelu_erf") throw std::runtime_error("unknown activation");
   return architecture;
@@ -64,9 +65,15 @@ Golden::Golden(const std::string& name) {
   experiment_ = experiment_of(architecture_of(json.at("model")), json.at("batch"), 1);
   const core::Json& optimizer = json.at("optimizer");
   experiment_.training.learning_rate = optimizer.at("learning_rate");
-  experiment_.training.betas = {optimizer.at("beta1"), optimizer.at("beta2")};
-  experiment_.training.epsilon = optimizer.at("epsilon");
   experiment_.training.weight_decay = optimizer.at("weight_decay");
+  if (optimizer.at("name") == "sgd") {
+    experiment_.training.optimizer = core::OptimizerKind::sgd;
+    experiment_.training.momentum = optimizer.at("momentum");
+    experiment_.training.clip_norm = optimizer.at("clip_norm").get<double>();
+  } else {
+    experiment_.training.betas = {optimizer.at("beta1"), optimizer.at("beta2")};
+    experiment_.training.epsilon = optimizer.at("epsilon");
+  }
   losses_ = json.at("losses").get<std::vector<double>>();
   batch_.images = tensor("images");
   const std::vector<double> labels = tensor("labels");

@@ -90,7 +90,7 @@ TEST_P(TrainingGolden, gradients_in_double_are_timms_in_double) {
   expect_gradients<double>(Golden(GetParam()), "gradients_fp64/", 1e-10, 1e-12);
 }
 
-TEST_P(TrainingGolden, ten_adamw_steps_go_where_torch_goes) {
+TEST_P(TrainingGolden, ten_optimizer_steps_go_where_torch_goes) {
   const Golden golden(GetParam());
   TrainingRun<float> run = started_run<float>(golden);
   for (std::size_t step = 0; step < golden.losses().size(); ++step) {
@@ -108,7 +108,8 @@ TEST_P(TrainingGolden, ten_adamw_steps_go_where_torch_goes) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, TrainingGolden, testing::Values("tiny_erf", "odd_shapes"),
+INSTANTIATE_TEST_SUITE_P(Models, TrainingGolden,
+                         testing::Values("tiny_erf", "odd_shapes", "sgd_clipped", "mean_pool"),
                          [](const auto& model) { return std::string(model.param); });
 
 }  // namespace

@@ -102,7 +102,7 @@ models::WorkByKind TrainingRun<Scalar>::run_step(const Batch& batch, std::int64_
 template <class Scalar>
 models::WorkByKind TrainingRun<Scalar>::run_gradients(const Batch& batch) {
   return run(batch, 1, [](const models::Operation& operation) {
-    return operation.kind != core::OperationKind::adamw;
+    return operation.phase != core::Phase::optimizer;
   });
 }
 

@@ -144,18 +144,6 @@ std::int64_t slice_bytes(int slice, int members, core::Bytes bytes) {
          models::slice_begin(wrapped, members, bytes.value());
 }
 
-/// The slice that member m sends in step s is m − ring_shift(s).
-int ring_shift(core::CollectiveKind kind, int step, int members) {
-  switch (kind) {
-    case core::CollectiveKind::all_reduce:
-      return step < members - 1 ? step : step - (members - 1) - 1;
-    case core::CollectiveKind::reduce_scatter:
-      return step + 1;
-    default:
-      return step;
-  }
-}
-
 int ring_steps(core::CollectiveKind kind, int members) {
   return (kind == core::CollectiveKind::all_reduce ? 2 : 1) * (members - 1);
 }
@@ -189,35 +177,38 @@ CompiledSchedule compile_ring(core::CollectiveKind kind, int members, core::Byte
   CompiledSchedule compiled;
   const auto size = static_cast<std::uint32_t>(members);
   const auto steps = static_cast<std::uint32_t>(ring_steps(kind, members));
-  compiled.steps.resize(std::size_t{steps} * size);
   compiled.steps_of.assign(size, steps);
   compiled.lane_begin.assign(1, 0);
-  std::vector<FlowNetwork::WayId> ways;
+  if (steps > 0) compiled.ring = CompiledSchedule::Ring{kind, {}, {}};
   for (std::uint32_t m = 0; m < size; ++m) {
     if (steps > 0) {
-      ways.push_back(way_of(static_cast<int>(m), static_cast<int>((m + 1) % size)));
+      compiled.ring->ways.push_back(way_of(static_cast<int>(m), static_cast<int>((m + 1) % size)));
+      compiled.ring->slices.push_back(slice_bytes(static_cast<int>(m), members, bytes));
       compiled.first_step.push_back(m);
       compiled.member_of.push_back(m);
     }
     compiled.lane_begin.push_back(static_cast<std::uint32_t>(compiled.first_step.size()));
   }
-  std::vector<std::int64_t> slice;
-  for (int m = 0; m < members; ++m) slice.push_back(slice_bytes(m, members, bytes));
-  for (std::uint32_t s = 0; s < steps; ++s) {
-    const int shift = ring_shift(kind, static_cast<int>(s), members);
-    auto sent = static_cast<std::uint32_t>(((-shift) % members + members) % members);
-    CompiledSchedule::Step* row = compiled.steps.data() + std::size_t{s} * size;
-    for (std::uint32_t m = 0; m < size; ++m) {
-      row[m].bytes = slice[sent];
-      row[m].way = ways[m];
-      row[m].peer = s * size + (m + 1 == size ? 0 : m + 1);
-      row[m].next = s + 1 < steps ? (s + 1) * size + m : none;
-      row[m].lane = m;
-      row[m].receives = true;
-      sent = sent + 1 == size ? 0 : sent + 1;
-    }
-  }
   return compiled;
+}
+
+std::size_t CompiledSchedule::step_count() const {
+  return ring ? std::size_t{steps_of[0]} * steps_of.size() : steps.size();
+}
+
+CompiledSchedule::Step CompiledSchedule::step(std::size_t index) const {
+  if (!ring) return steps[index];
+  const auto size = static_cast<std::uint32_t>(steps_of.size());
+  const auto m = static_cast<std::uint32_t>(index % size);
+  const auto s = static_cast<std::uint32_t>(index / size);
+  Step step;
+  step.bytes = ring->slices[sent_slice(m, s)];
+  step.way = ring->ways[m];
+  step.peer = s * size + (m + 1) % size;
+  step.next = s + 1 < steps_of[0] ? (s + 1) * size + m : none;
+  step.lane = m;
+  step.receives = true;
+  return step;
 }
 
 SteadyCollective steady_ring(core::CollectiveKind kind, int members, core::Bytes bytes,

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "core/quantity.hpp"
@@ -31,13 +32,32 @@ struct CompiledSchedule {
   };
   static_assert(sizeof(bool) == 1);
 
-  std::vector<Step> steps;
+  /// A ring needs no table: the steps of its members are told from these.
+  struct Ring {
+    core::CollectiveKind kind{};
+    std::vector<FlowNetwork::WayId> ways;  // from each member to the next
+    std::vector<std::int64_t> slices;      // bytes
+  };
+
+  std::vector<Step> steps;  // empty for a ring
+  std::optional<Ring> ring;
   std::vector<std::uint32_t> first_step;  // by lane
   std::vector<std::uint32_t> lane_begin;  // by member: its lanes, and one more
   std::vector<std::uint32_t> steps_of;    // by member
   std::vector<std::uint32_t> member_of;   // by lane
 
   [[nodiscard]] std::size_t members() const { return steps_of.size(); }
+  [[nodiscard]] std::size_t step_count() const;
+  [[nodiscard]] Step step(std::size_t index) const;
+  /// Of a ring: the slice that a member sends in its step.
+  [[nodiscard]] std::uint32_t sent_slice(std::uint32_t member, std::uint32_t step) const {
+    const auto size = static_cast<std::uint32_t>(ring->slices.size());
+    std::uint32_t back = step;  // member − back
+    if (ring->kind == core::CollectiveKind::all_reduce && step + 1 >= size) back = step - size;
+    if (ring->kind == core::CollectiveKind::reduce_scatter) back = step + 1;
+    const std::uint32_t slice = member - back;  // wraps below 0
+    return slice < size ? slice : slice + size < size ? slice + size : slice - size;
+  }
 };
 
 /// Throws `core::InvariantError` if a send has no receive or the other way round.

@@ -42,6 +42,8 @@ bool is_plain_ring(const Traffic::Collective& collective) {
 struct Run {
   struct Lane {
     std::uint32_t current = none;
+    std::uint32_t step = 0;      // of a ring: how many before it
+    std::uint32_t received = 0;  // of a ring: slices so far
     FlowNetwork::Flow flow = 0;
     bool started = false;
     bool sending = false;
@@ -134,7 +136,9 @@ class Simulation {
   void try_start(std::uint32_t run, std::uint32_t lane);
   void try_end(std::uint32_t run, std::uint32_t lane);
   void on_arrived(FlowNetwork::Token token);
+  void on_slice(std::uint32_t run, std::uint32_t sender);
   void on_ended(FlowNetwork::Token token);
+  [[nodiscard]] bool has_sent(Run::Lane& lane);
   // Steady.
   void begin_steady(std::uint32_t run);
 
@@ -318,7 +322,7 @@ std::uint32_t Simulation::run_of(std::uint32_t collective) {
   }
   run.schedule = &compiled(what);
   run.members_left = static_cast<std::uint32_t>(run.schedule->members());
-  run.state.assign(run.schedule->steps.size(), 0);
+  run.state.assign(run.schedule->steps.size(), 0);  // none for a ring
   run.lanes.assign(run.schedule->first_step.size(), {});
   run.steps_left = run.schedule->steps_of;
   return index;
@@ -427,7 +431,18 @@ void Simulation::try_start(std::uint32_t index, std::uint32_t lane_index) {
   Run& run = *runs_[index];
   Run::Lane& lane = run.lanes[lane_index];
   if (lane.current == none || lane.started) return;
-  const CompiledSchedule::Step& step = run.schedule->steps[lane.current];
+  const CompiledSchedule& schedule = *run.schedule;
+  if (schedule.ring) {
+    lane.started = true;
+    lane.sending = true;
+    const std::uint32_t slice = schedule.sent_slice(lane_index, lane.step);
+    lane.flow =
+        flows_.start(schedule.ring->ways[lane_index], core::Bytes(schedule.ring->slices[slice]),
+                     {index, lane_index}, FlowNetwork::Notice::arrival);
+    if (lane.received > lane.step) try_end(index, lane_index);
+    return;
+  }
+  const CompiledSchedule::Step& step = schedule.steps[lane.current];
   if (step.after != none && (run.state[step.after] & Run::ended) == 0) return;
   lane.started = true;
   lane.sending = step.way != none;
@@ -439,42 +454,78 @@ void Simulation::try_start(std::uint32_t index, std::uint32_t lane_index) {
   if (!lane.sending || (run.state[lane.current] & Run::arrived) != 0) try_end(index, lane_index);
 }
 
+/// Whether the data that the lane sends has left; if not, it will be told.
+bool Simulation::has_sent(Run::Lane& lane) {
+  if (!lane.sending) return true;
+  if (!flows_.has_ended(lane.flow)) {
+    flows_.ask_for_end(lane.flow);
+    return false;
+  }
+  lane.sending = false;
+  return true;
+}
+
 /// Ends the lane's step if it has received and its own data has left.
 void Simulation::try_end(std::uint32_t index, std::uint32_t lane_index) {
   Run& run = *runs_[index];
   Run::Lane& lane = run.lanes[lane_index];
-  const std::uint32_t at = lane.current;
-  const CompiledSchedule::Step& step = run.schedule->steps[at];
-  if (step.receives && (run.state[at] & Run::arrived) == 0) return;
-  if (lane.sending) {
-    if (!flows_.has_ended(lane.flow)) {
-      flows_.ask_for_end(lane.flow);
-      return;
+  const CompiledSchedule& schedule = *run.schedule;
+  if (schedule.ring) {
+    if (lane.received <= lane.step || !has_sent(lane)) return;
+    lane.started = false;
+    ++lane.step;
+    if (lane.step < schedule.steps_of[0]) {
+      try_start(index, lane_index);
+    } else {
+      lane.current = none;
+      member_ended(run, lane_index);
     }
-    lane.sending = false;
+    return;
   }
+  const std::uint32_t at = lane.current;
+  const CompiledSchedule::Step& step = schedule.steps[at];
+  if (step.receives && (run.state[at] & Run::arrived) == 0) return;
+  if (!has_sent(lane)) return;
   run.state[at] |= Run::ended;
   lane.started = false;
   lane.current = step.next;
-  const std::uint32_t member = run.schedule->member_of[lane_index];
-  const bool was_last = --run.steps_left[member] == 0;
-  const bool watched = step.watched;
-  if (was_last) {
+  const std::uint32_t member = schedule.member_of[lane_index];
+  if (--run.steps_left[member] == 0) {
     member_ended(run, member);
     return;
   }
+  const bool watched = step.watched;
   const std::uint32_t collective = run.collective;
   try_start(index, lane_index);
-  if (!watched || run.collective != collective) return;
-  const CompiledSchedule& schedule = *run.schedule;
-  for (std::uint32_t other = schedule.lane_begin[member]; other < schedule.lane_begin[member + 1];
-       ++other) {
+  if (!watched) return;
+  const std::uint32_t last = schedule.lane_begin[member + 1];
+  for (std::uint32_t other = schedule.lane_begin[member];
+       other < last && run.collective == collective; ++other) {
     if (other != lane_index) try_start(index, other);
   }
 }
 
+/// A slice has come to the member after `sender`. What a member sends arrives in order.
+void Simulation::on_slice(std::uint32_t index, std::uint32_t sender) {
+  Run& run = *runs_[index];
+  const auto size = static_cast<std::uint32_t>(run.lanes.size());
+  const std::uint32_t receiver = sender + 1 == size ? 0 : sender + 1;
+  const std::uint32_t arrived = ++run.lanes[receiver].received;
+  Run::Lane& from = run.lanes[sender];
+  // The flow is gone: its sender must not ask for it any more.
+  if (from.started && from.sending && from.step + 1 == arrived) {
+    from.sending = false;
+    if (sender != receiver) try_end(index, sender);
+  }
+  if (run.lanes[receiver].started) try_end(index, receiver);
+}
+
 void Simulation::on_arrived(FlowNetwork::Token token) {
   Run& run = *runs_[token.owner];
+  if (run.schedule->ring) {
+    on_slice(token.owner, token.item);
+    return;
+  }
   const CompiledSchedule::Step& sent = run.schedule->steps[token.item];
   Run::Lane& sender = run.lanes[sent.lane];
   const std::uint32_t peer = sent.peer;
@@ -496,8 +547,9 @@ void Simulation::on_ended(FlowNetwork::Token token) {
     }
     return;
   }
-  const std::uint32_t lane = run.schedule->steps[token.item].lane;
-  if (run.lanes[lane].current != token.item || !run.lanes[lane].started) return;
+  const std::uint32_t lane = run.schedule->ring ? token.item : run.schedule->steps[token.item].lane;
+  if (!run.lanes[lane].started || !run.lanes[lane].sending) return;
+  if (!run.schedule->ring && run.lanes[lane].current != token.item) return;
   run.lanes[lane].sending = false;
   try_end(token.owner, lane);
 }

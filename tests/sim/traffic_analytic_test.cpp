@@ -374,13 +374,13 @@ TEST(CompiledSchedule, a_ring_is_its_schedule) {
         const auto schedule = models::make_schedule(kind, CollectiveAlgorithm::ring, n, bytes);
         const auto from_schedule = compile(schedule, 1, way);
         const auto direct = compile_ring(kind, n, Bytes(bytes), way);
-        ASSERT_EQ(direct.steps.size(), from_schedule.steps.size());
+        ASSERT_EQ(direct.step_count(), from_schedule.step_count());
         ASSERT_EQ(direct.first_step, from_schedule.first_step);
         ASSERT_EQ(direct.lane_begin, from_schedule.lane_begin);
         ASSERT_EQ(direct.steps_of, from_schedule.steps_of);
-        for (std::size_t i = 0; i < direct.steps.size(); ++i) {
-          const auto& a = direct.steps[i];
-          const auto& b = from_schedule.steps[i];
+        for (std::size_t i = 0; i < direct.step_count(); ++i) {
+          const auto a = direct.step(i);
+          const auto b = from_schedule.step(i);
           ASSERT_EQ(std::tie(a.bytes, a.way, a.peer, a.next, a.lane, a.after, a.receives),
                     std::tie(b.bytes, b.way, b.peer, b.next, b.lane, b.after, b.receives));
         }

@@ -10,6 +10,7 @@
 
 #include "cli/display_text.hpp"
 #include "cli/quantity_text.hpp"
+#include "cli/render_alternatives.hpp"
 #include "cli/render_ranks.hpp"
 #include "cli/table.hpp"
 
@@ -229,6 +230,12 @@ std::string trust_paragraph(const Report& report, int width) {
         counted(record.runs, "run"), record.set, percent(record.median_error),
         percent(record.worst_error));
   }
+  const bool on_gpus = !report.ranks.empty() && report.ranks.front().memory_capacity.has_value();
+  if (on_gpus) {
+    text =
+        "Trust: datasheets and generic efficiencies only, nothing was measured on these cards: expect "
+        "±25 %, small batches and slow hosts more. Loading and decoding images is not counted.";
+  }
   return titled("", paragraph(text, width));
 }
 
@@ -259,18 +266,31 @@ NodeMemory fullest_node(const Report& report, const hardware_profiles::Cluster& 
 }
 
 std::string prediction_screen(const Report& report, const std::string& cluster,
-                              const NodeMemory& node, Detail detail, const Console& console) {
-  std::string screen = verdict(report, cluster, console.width);
+                              const NodeMemory& node, Detail detail, const Console& console,
+                              const std::vector<sim::Alternative>& alternatives) {
+  const std::string mixed = mixed_verdict(report, alternatives, console.width);
+  std::string screen = mixed + (mixed.empty() ? "" : "\n") + verdict(report, cluster, console.width);
   if (detail == Detail::quiet) return screen;
   screen += bars_block(report, console);
+  const std::string on_gpus = gpu_memory_block(report, console.width);
+  // GPU jobs: what to do and whether it fits first; all tables only if asked for.
+  const bool tables = on_gpus.empty() || detail == Detail::all;
+  if (const std::string rates = efficiency_paragraph(report, console.width);
+      !on_gpus.empty() && !rates.empty()) {
+    screen += "  " + wrapped(rates.substr(0, rates.size() - 1), console.width, 2, 2) + "\n";
+  }
+  screen += alternatives_block(report, alternatives, console.width);
   if (detail == Detail::brief) return screen;
-  screen += phases_block(report, console.width);
-  if (const std::string rates = efficiency_paragraph(report, console.width); !rates.empty()) {
+  if (tables) screen += phases_block(report, console.width);
+  if (const std::string rates = efficiency_paragraph(report, console.width);
+      on_gpus.empty() && !rates.empty()) {
     screen += titled("", rates);
   }
-  screen += memory_block(report, node, console.width);
-  screen += collectives_table(report, console.width);
-  screen += operations_block(report, console.width);
+  screen += on_gpus.empty() ? memory_block(report, node, console.width) : on_gpus;
+  if (tables) {
+    screen += collectives_table(report, console.width);
+    screen += operations_block(report, console.width);
+  }
   screen += assumptions_block(report, console.width);
   screen += trust_paragraph(report, console.width);
   return screen;

@@ -7,6 +7,7 @@
 #include "cli/console.hpp"
 #include "core/report.hpp"
 #include "hardware_profiles/cluster.hpp"
+#include "sim/search/alternatives.hpp"
 
 namespace paceline::cli {
 
@@ -14,7 +15,8 @@ namespace paceline::cli {
 enum class Detail : std::uint8_t {
   quiet,  // the first paragraph
   brief,  // up to the bars
-  full
+  full,   // everything; for GPUs without the tables of phases, collectives and operations
+  all     // those too
 };
 
 /// Memory of one node and what its ranks take of it.
@@ -30,9 +32,11 @@ struct NodeMemory {
 [[nodiscard]] NodeMemory fullest_node(const core::Report& report,
                                       const hardware_profiles::Cluster& cluster);
 
-/// The screen of `paceline predict` for a predicted report. `cluster` is what people call it.
+/// The screen of `paceline predict` for a predicted report. `cluster` is what people call it;
+/// `alternatives` are other ways to train the same global batch, for jobs on unlike cards.
 [[nodiscard]] std::string prediction_screen(const core::Report& report, const std::string& cluster,
                                             const NodeMemory& node, Detail detail,
-                                            const Console& console);
+                                            const Console& console,
+                                            const std::vector<sim::Alternative>& alternatives = {});
 
 }  // namespace paceline::cli

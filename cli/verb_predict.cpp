@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <span>
 
+#include "cli/html_report.hpp"
 #include "cli/output_file.hpp"
 #include "cli/overrides.hpp"
 #include "cli/render_prediction.hpp"
@@ -10,6 +12,7 @@
 #include "hardware_profiles/cluster.hpp"
 #include "models/zoo.hpp"
 #include "sim/predict/predict.hpp"
+#include "sim/search/alternatives.hpp"
 
 namespace paceline::cli {
 namespace {
@@ -19,6 +22,7 @@ Detail detail_of(const Arguments& arguments) {
     throw core::UsageError("paceline predict: --quiet and --brief exclude each other (give one)");
   }
   if (arguments.has("quiet")) return Detail::quiet;
+  if (arguments.has("details")) return Detail::all;
   return arguments.has("brief") ? Detail::brief : Detail::full;
 }
 
@@ -78,21 +82,24 @@ int predict(const Arguments& arguments, const Console& console) {
   const auto report_file = output_file(arguments, "json");
   const auto trace_file = output_file(arguments, "trace");
   const auto experiment_file = output_file(arguments, "save");
-  const std::array files{&report_file, &trace_file, &experiment_file};
+  const auto page_file = output_file(arguments, "html");
+  const std::array files{&report_file, &trace_file, &experiment_file, &page_file};
   const models::Experiment experiment = experiment_of(arguments);
   const hardware_profiles::Cluster cluster =
       cluster_of(experiment, arguments.value("profiles").value_or(""));
   const sim::Prediction prediction = predicted(experiment, cluster, trace_file.has_value());
   const core::Report& report = prediction.report;
-  if (experiment_file) experiment_file->write(models::experiment_text(experiment), console);
+  if (experiment_file) experiment_file->write(models::given_experiment_text(experiment), console);
   if (report_file) report_file->write(core::report_text(report), console);
+  if (page_file) page_file->write(html_report(std::span(&report, 1)), console);
   if (trace_file) trace_file->write(core::trace_text(prediction.trace), console);
   const bool output_is_taken = std::any_of(files.begin(), files.end(), [](const auto* file) {
     return *file && (*file)->is_standard_output();
   });
   if (!output_is_taken) {
     console.print(prediction_screen(report, cluster.name.empty() ? cluster.id : cluster.name,
-                                    fullest_node(report, cluster), detail, console));
+                                    fullest_node(report, cluster), detail, console,
+                                    sim::alternatives_of(experiment, cluster, report)));
   }
   return arguments.has("require-fit") && !report.fits ? 1 : 0;
 }
@@ -128,9 +135,11 @@ Verb predict_verb() {
                        true},
                       {"json", "FILE", "write the report; - is standard output"},
                       {"trace", "FILE", "write the simulated step for Perfetto (ui.perfetto.dev)"},
-                      {"save", "FILE", "write the experiment as it was read, defaults filled in"},
+                      {"save", "FILE", "write the experiment as a file, with what was given"},
                       {"require-fit", "", "exit with 1 if it does not fit into memory"},
-                      {"brief", "", "stop after the bars"},
+                      {"details", "", "all tables: phases, collectives, operations"},
+                      {"html", "FILE", "write a page of charts, one file, no network needed"},
+                      {"brief", "", "stop after the bars and the alternatives"},
                       {"quiet", "", "print the first paragraph only"}},
           .run = predict};
 }

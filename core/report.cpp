@@ -89,6 +89,11 @@ const FieldTable<RankReport>& rank_fields() {
                     "this rank's clock minus rank 0's");
     fields.optional("clock_uncertainty_us", &R::clock_uncertainty_us, number(not_negative),
                     "half of the shortest round trip");
+    fields.optional("memory_capacity_bytes", &R::memory_capacity, bytes_value(),
+                    "predicted for GPUs: the card's memory");
+    fields.optional("largest_micro_batch", &R::largest_micro_batch,
+                    integer<std::int64_t>({.min = 0}),
+                    "predicted for GPUs: the most images of a micro-step that fit");
     fields.defaulted("not_counted", &R::not_counted, list(text()), "what memory leaves out");
     return fields;
   }();

@@ -50,6 +50,9 @@ struct RankReport {
   std::optional<double> clock_offset_us;
   std::optional<double> clock_uncertainty_us;
   std::vector<std::string> not_counted;
+  /// Predicted for GPUs: the card's memory, and the most images a micro-step may have in it.
+  std::optional<Bytes> memory_capacity;
+  std::optional<std::int64_t> largest_micro_batch;
 };
 
 struct CollectiveReport {

@@ -218,6 +218,9 @@ const FieldTable<Framework>& framework_fields() {
                     "attention as one kernel; false: products and softmax by themselves");
     fields.optional("optimizer_kernels", &Framework::optimizer_kernels,
                     core::word<OptimizerKernels>(), "how the optimizer's work is cut into kernels");
+    fields.optional("host_us_per_operator", &Framework::host_us_per_operator,
+                    core::number(core::positive),
+                    "microseconds that this host takes to issue an operator");
     fields.defaulted("no_sync", &Framework::no_sync, core::boolean(),
                      "with accumulation, exchange gradients in the last micro-step only");
     fields.check([](const Framework& framework, const Cursor& cursor) {
@@ -228,6 +231,7 @@ const FieldTable<Framework>& framework_fields() {
       refuse("version", framework.version.has_value());
       refuse("fused_attention", framework.fused_attention.has_value());
       refuse("optimizer_kernels", framework.optimizer_kernels.has_value());
+      refuse("host_us_per_operator", framework.host_us_per_operator.has_value());
     });
     return fields;
   }();
@@ -590,12 +594,59 @@ Experiment settled(Experiment experiment) {
 
 }  // namespace
 
+namespace {
+
+/// JSON pointers of every key below `json`.
+void collect_keys(const Json& json, const std::string& pointer, std::set<std::string>& keys) {
+  if (!json.is_object()) return;
+  for (const auto& [key, value] : json.items()) {
+    std::string below = pointer;
+    below.append("/").append(key);
+    keys.insert(below);
+    collect_keys(value, below, keys);
+  }
+}
+
+/// Takes from `json` what no key of `keys` names.
+void keep_keys(Json& json, const std::string& pointer, const std::set<std::string>& keys) {
+  if (!json.is_object()) return;
+  std::vector<std::string> gone;
+  for (auto& [key, value] : json.items()) {
+    std::string below = pointer;
+    below.append("/").append(key);
+    if (!keys.contains(below)) {
+      gone.push_back(key);
+    } else if (std::any_of(keys.begin(), keys.end(),
+                           [&](const std::string& one) { return one.starts_with(below + "/"); })) {
+      keep_keys(value, below, keys);
+    }
+  }
+  for (const std::string& key : gone) json.erase(key);
+}
+
+}  // namespace
+
 Experiment read_experiment(const std::filesystem::path& path) {
-  return settled(core::from_file(path, experiment_fields()));
+  core::Faults faults;
+  const Json json = core::read_json_file(path, core::Cursor(path.string(), faults));
+  faults.throw_if_any();
+  Experiment experiment = settled(core::from_json(json, experiment_fields(), path.string()));
+  collect_keys(json, "", experiment.given);
+  return experiment;
 }
 
 Experiment read_experiment_text(std::string_view text, const std::string& file) {
-  return settled(core::from_text(text, experiment_fields(), file));
+  Experiment experiment = settled(core::from_text(text, experiment_fields(), file));
+  core::Faults none;
+  collect_keys(core::parse_json(text, core::Cursor("", none)), "", experiment.given);
+  return experiment;
+}
+
+std::string given_experiment_text(const Experiment& experiment) {
+  Json json = experiment_fields().write(experiment);
+  keep_keys(json, "", experiment.given);
+  json["schema"] = "paceline/experiment/1";
+  return core::to_text(json);
 }
 
 std::string experiment_text(const Experiment& experiment) {

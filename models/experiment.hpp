@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ struct Framework {
   std::optional<std::string> version;      // "2.11", "1.12"; none for paceline
   std::optional<bool> fused_attention;     // one kernel, no probabilities in memory
   std::optional<OptimizerKernels> optimizer_kernels;
+  /// What this host takes to issue one operator of forward or backward pass, in microseconds.
+  std::optional<double> host_us_per_operator;
   /// With accumulation: exchange gradients in the last micro-step only (DDP's no_sync).
   bool no_sync = true;
 
@@ -87,6 +90,10 @@ struct Experiment {
   Training training;
   Parallel parallel;
   Run run;
+  /// JSON pointers of all keys that the file (or command line) gives; the rest are defaults.
+  std::set<std::string> given;
+
+  [[nodiscard]] bool gives(const std::string& pointer) const { return given.contains(pointer); }
 
   [[nodiscard]] std::int64_t micro_batch_of(int rank) const {
     const auto& list = training.micro_batch;
@@ -104,6 +111,10 @@ struct Experiment {
 
 /// The resolved experiment as a file of its own.
 [[nodiscard]] std::string experiment_text(const Experiment& experiment);
+
+/// The same with the keys that were given, and no defaults: what `--save` writes. It reads back as
+/// an experiment of the same hash and the same `given`.
+[[nodiscard]] std::string given_experiment_text(const Experiment& experiment);
 
 /// JSON Schema of experiment files.
 [[nodiscard]] std::string experiment_schema();

@@ -110,6 +110,7 @@ std::vector<core::Time> host_issue_times(const Experiment& experiment,
   const models::HostIssueTimes host =
       ours ? models::HostIssueTimes{}
            : models::framework_profile(experiment.framework.version).host_us;
+  const double operator_us = experiment.framework.host_us_per_operator.value_or(0.0);
   double tensors_us = host.optimizer_tensor * static_cast<double>(program.parameters.size());
   for (const models::Operation& operation : program.operations) {
     double us = ours ? launch_us * operation.launches : host.forward_operator;
@@ -119,6 +120,7 @@ std::vector<core::Time> host_issue_times(const Experiment& experiment,
       us = host.optimizer_operator + tensors_us;
       tensors_us = 0;
     }
+    if (operator_us > 0 && operation.phase != Phase::optimizer) us = operator_us;
     times.push_back(time_of_us(us, "host issue"));
   }
   return times;
@@ -203,6 +205,9 @@ void add_classes(const Experiment& experiment, const std::vector<RankClass>& cla
     if (classes.size() > 1 || experiment.parallel.world_size > 1) {
       entry.not_counted.emplace_back("NCCL's buffers");
     }
+    entry.memory_capacity = memory[i].capacity;
+    entry.largest_micro_batch =
+        largest_micro_batch_on(experiment, entry.rank, *classes[i].gpu);
     report.counted_work.push_back(counted_work(classes[i].program));
   }
   report.gradient_bytes_on_wire = gradient_bytes(classes.front().program);
@@ -301,50 +306,97 @@ core::Time step_with_host(std::vector<GpuRankClass> costs, double factor) {
   return simulate_gpu_steps(costs).step_time;
 }
 
-void add_assumptions(const Experiment& experiment, const std::vector<GpuRankClass>& costs,
-                     const GpuSimulationResult& result, core::Report& report) {
-  constexpr double fastest_host = 0.4;
-  constexpr double slowest_host = 1.8;  // up to 35 µs an operator were seen
-  const auto sigma_range = [&](double sigma) {
-    return std::pair{result.step_time.us() * std::exp(-sigma), result.step_time.us() * std::exp(sigma)};
-  };
-  const auto [low, high] = sigma_range(datasheet_sigma);
-  report.assumptions.push_back({.key = "kernel efficiencies",
-                                .value = "generic, from the datasheet",
-                                .origin = "no profile measured on this card",
-                                .step_time_us_low = low,
-                                .step_time_us_high = high});
-  if (experiment.framework.name == core::FrameworkKind::pytorch_ddp) {
-    const auto& host = models::framework_profile(experiment.framework.version).host_us;
-    report.assumptions.push_back(
-        {.key = "launch cost on the host",
-         .value = fmt::format("{:g} µs an operator forward, {:g} backward", host.forward_operator,
-                              host.backward_operator),
-         .origin = "framework file",
-         .step_time_us_low = step_with_host(costs, fastest_host).us(),
-         .step_time_us_high = step_with_host(costs, slowest_host).us()});
+/// The step if all links of the cluster were so many times as fast.
+core::Time step_with_links(const Experiment& experiment, const Cluster& cluster,
+                           const std::vector<RankClass>& classes, double factor) {
+  Cluster changed = cluster;
+  for (hardware_profiles::Link& link : changed.links) {
+    link.bandwidth = core::ByteRate(link.bandwidth.value() * factor);
   }
-  if (!experiment.framework.version &&
-      experiment.framework.name == core::FrameworkKind::pytorch_ddp) {
-    report.assumptions.push_back({.key = "framework.version",
-                                  .value = models::framework_profile({}).version,
-                                  .origin = "default",
-                                  .step_time_us_low = 0,
-                                  .step_time_us_high = 0});
+  std::vector<int> all(static_cast<std::size_t>(experiment.parallel.world_size));
+  std::iota(all.begin(), all.end(), 0);
+  const CollectiveModel model(changed, all);
+  std::vector<GpuRankClass> costs;
+  for (const RankClass& one : classes) costs.push_back(costed(experiment, one, &model));
+  return simulate_gpu_steps(costs).step_time;
+}
+
+/// What the user did not say and the prediction took, the one that moves the step most first.
+class AssumptionList {
+ public:
+  AssumptionList(const Experiment& experiment, core::Report& report)
+      : experiment_(experiment), report_(report) {}
+
+  void add(std::string key, std::string value, std::string origin, core::Time low = {},
+           core::Time high = {}) {
+    report_.assumptions.push_back({.key = std::move(key),
+                                   .value = std::move(value),
+                                   .origin = std::move(origin),
+                                   .step_time_us_low = std::min(low, high).us(),
+                                   .step_time_us_high = std::max(low, high).us()});
+  }
+  /// A key of the experiment, unless it was given.
+  void add_default(const std::string& pointer, const std::string& key, std::string value) {
+    if (!experiment_.gives(pointer)) add(key, std::move(value), "default");
+  }
+  void sort() {
+    std::stable_sort(report_.assumptions.begin(), report_.assumptions.end(),
+                     [](const core::Assumption& a, const core::Assumption& b) {
+                       return a.step_time_us_high - a.step_time_us_low >
+                              b.step_time_us_high - b.step_time_us_low;
+                     });
+  }
+
+ private:
+  const Experiment& experiment_;
+  core::Report& report_;
+};
+
+void add_framework_assumptions(const Experiment& experiment, AssumptionList& list) {
+  const auto& profile = models::framework_profile(experiment.framework.version);
+  const bool by_name_only = experiment.gives("/framework") && !experiment.gives("/framework/name");
+  if (!by_name_only) list.add_default("/framework", "framework", "pytorch_ddp");
+  list.add_default("/framework/version", "framework.version", profile.version);
+  list.add_default("/framework/optimizer_kernels", "framework.optimizer_kernels",
+                   std::string(core::spelling(profile.optimizer_kernels)));
+  list.add_default("/framework/fused_attention", "framework.fused_attention",
+                   profile.fused_attention ? "true" : "false");
+}
+
+void add_assumptions(const Experiment& experiment, const Cluster& cluster,
+                     const std::vector<RankClass>& classes, const std::vector<GpuRankClass>& costs,
+                     const GpuSimulationResult& result, core::Report& report) {
+  AssumptionList list(experiment, report);
+  if (experiment.framework.name == core::FrameworkKind::pytorch_ddp) {
+    add_framework_assumptions(experiment, list);
+    if (!experiment.framework.host_us_per_operator) {
+      constexpr double fastest_host = 0.4;
+      constexpr double slowest_host = 1.8;  // up to 35 µs an operator were seen
+      const auto& host = models::framework_profile(experiment.framework.version).host_us;
+      list.add("framework.host_us_per_operator",
+               fmt::format("{:g} µs to issue an operator", host.forward_operator),
+               "framework file", step_with_host(costs, fastest_host),
+               step_with_host(costs, slowest_host));
+    }
+  }
+  list.add_default("/training/precision", "training.precision",
+                   std::string(core::spelling(experiment.training.precision)));
+  list.add_default("/training/optimizer", "training.optimizer",
+                   std::string(core::spelling(experiment.training.optimizer)));
+  list.add_default("/training/dataset", "training.dataset",
+                   "synthetic: images lie on the GPU, nothing is loaded");
+  if (!experiment.cluster.devices.empty() && experiment.parallel.world_size > 1) {
+    constexpr double half = 0.5;
+    list.add("cluster", "links of the node file " + cluster.node(0).id, "default node",
+             step_with_links(experiment, cluster, classes, 2.0),
+             step_with_links(experiment, cluster, classes, half));
   }
   if (!result.periodic) {
-    report.assumptions.push_back(
-        {.key = "steady_state",
-         .value = fmt::format("mean of {} steps, which have no fixed period", result.steps - 1),
-         .origin = "simulation",
-         .step_time_us_low = result.shortest_period.us(),
-         .step_time_us_high = result.longest_period.us()});
+    list.add("steady_state",
+             fmt::format("mean of {} steps, which have no fixed period", result.steps - 1),
+             "simulation", result.shortest_period, result.longest_period);
   }
-  std::stable_sort(report.assumptions.begin(), report.assumptions.end(),
-                   [](const core::Assumption& a, const core::Assumption& b) {
-                     return a.step_time_us_high - a.step_time_us_low >
-                            b.step_time_us_high - b.step_time_us_low;
-                   });
+  list.sort();
 }
 
 void add_mfu(const Experiment& experiment, const std::vector<RankClass>& classes,
@@ -430,25 +482,38 @@ core::Bytes granularity(const Experiment& experiment) {
 
 std::int64_t largest_micro_batch_on(const Experiment& experiment, int rank, const Gpu& gpu) {
   const auto capabilities = hardware_profiles::capabilities_of(gpu);
-  const auto fits = [&](std::int64_t images) {
+  // Memory of a micro-step grows almost linearly with its images: two points aim at the answer,
+  // bisection between what fits and what does not proves it.
+  const auto over = [&](std::int64_t images) {
     Experiment changed = experiment;
     const auto world = static_cast<std::size_t>(experiment.parallel.world_size);
     changed.training.micro_batch.resize(world, experiment.training.micro_batch.front());
     changed.training.micro_batch[static_cast<std::size_t>(rank)] = images;
-    return gpu_memory_fit(models::lower_training(changed, rank, capabilities), gpu,
-                          granularity(changed))
-        .fits();
+    const MemoryFit fit = gpu_memory_fit(models::lower_training(changed, rank, capabilities), gpu,
+                                         granularity(changed));
+    return (fit.total - fit.capacity).value();
   };
-  constexpr std::int64_t most = 1 << 16;
+  constexpr std::int64_t most = 1 << 17;
   std::int64_t fitting = 0;
-  std::int64_t too_many = 1;
-  while (too_many < most && fits(too_many)) {
-    fitting = too_many;
-    too_many *= 2;
-  }
+  std::int64_t too_many = most;
+  std::int64_t tried = std::clamp<std::int64_t>(experiment.micro_batch_of(rank), 1, most / 2);
+  std::int64_t low = 1;
+  std::int64_t low_over = over(1);
+  if (low_over > 0) return 0;
+  fitting = 1;
+  if (tried == 1) tried = 64;
   while (too_many - fitting > 1) {
-    const std::int64_t middle = fitting + (too_many - fitting) / 2;
-    (fits(middle) ? fitting : too_many) = middle;
+    const std::int64_t at = over(tried);
+    (at <= 0 ? fitting : too_many) = tried;
+    if (tried != low && at != low_over) {
+      const double slope = static_cast<double>(at - low_over) / static_cast<double>(tried - low);
+      const double aim = static_cast<double>(tried) - static_cast<double>(at) / slope;
+      low = tried;
+      low_over = at;
+      tried = std::isfinite(aim) ? static_cast<std::int64_t>(std::floor(aim)) : most;
+    }
+    if (tried <= fitting) tried = fitting + 1;
+    if (tried >= too_many) tried = too_many - 1;
   }
   return fitting;
 }
@@ -487,7 +552,7 @@ Prediction predict_on_gpus(const Experiment& experiment, const Cluster& cluster,
   }
   if (model != nullptr) add_collectives(classes, model, result, report);
   add_operations(classes.front(), result.classes.front(), report);
-  add_assumptions(experiment, costs, result, report);
+  add_assumptions(experiment, cluster, classes, costs, result, report);
   StepLoad load = step_load(experiment, cluster, classes, costs, result);
   load.interval_90_us = step.interval_90.value_or(std::vector<double>{});
   report.bottleneck = bottleneck_of(load);

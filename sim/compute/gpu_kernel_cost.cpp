@@ -72,14 +72,12 @@ double GpuKernelCost::arithmetic_s(const models::Operation& operation) const {
                             core::bytes_per_element(operation.type) < 4;
   switch (operation.kind) {
     case OperationKind::attention:
-      return flops / (tensor_cores ? peak * efficiency_.attention_forward
+      return flops / (tensor_cores ? std::min(peak / 2, clocks_per_s() * efficiency_.attention_forward)
                                    : fp32 * efficiency_.fp32_attention_forward);
-    case OperationKind::attention_gradient: {
-      constexpr double repeated = 1.25;  // scores are computed again: five products for four
-      return repeated * flops /
-             (tensor_cores ? peak * efficiency_.attention_backward
-                           : repeated * fp32 * efficiency_.fp32_attention_backward);
-    }
+    case OperationKind::attention_gradient:
+      return flops /
+             (tensor_cores ? std::min(peak / 2, clocks_per_s() * efficiency_.attention_backward)
+                           : fp32 * efficiency_.fp32_attention_backward);
     case OperationKind::convolution:
       return flops / (fp32 * efficiency_.convolution);
     case OperationKind::convolution_gradient:
@@ -94,34 +92,41 @@ double GpuKernelCost::arithmetic_s(const models::Operation& operation) const {
   }
 }
 
+double GpuKernelCost::clocks_per_s() const {
+  constexpr double mega = 1e6;
+  return static_cast<double>(gpu_.streaming_multiprocessors.value) * gpu_.boost_clock_mhz.value *
+         mega;
+}
+
 double GpuKernelCost::memory_s(const models::Operation& operation) const {
   constexpr double giga = 1e9;
-  double efficiency = efficiency_.elementwise;
+  double bytes_per_clock = efficiency_.elementwise;
   switch (operation.kind) {
     case OperationKind::layer_norm:
     case OperationKind::softmax:
     case OperationKind::softmax_gradient:
-      efficiency = efficiency_.layer_norm;
+      bytes_per_clock = efficiency_.layer_norm;
       break;
     case OperationKind::layer_norm_gradient:
-      efficiency = efficiency_.layer_norm_gradient;
+      bytes_per_clock = efficiency_.layer_norm_gradient;
       break;
     case OperationKind::bias_gradient:
-      efficiency = efficiency_.column_sum;
+      bytes_per_clock = efficiency_.column_sum;
       break;
     case OperationKind::copy:
     case OperationKind::concatenate:
-      efficiency = efficiency_.layout_change;
+      bytes_per_clock = efficiency_.layout_change;
       break;
     case OperationKind::adamw:
     case OperationKind::sgd:
-      efficiency = efficiency_.optimizer;
+      bytes_per_clock = efficiency_.optimizer;
       break;
     default:
       break;
   }
   const auto bytes = static_cast<double>((operation.bytes_read + operation.bytes_written).value());
-  return bytes / (gpu_.memory_bandwidth_gb_per_s.value * giga * efficiency);
+  return bytes / std::min(gpu_.memory_bandwidth_gb_per_s.value * giga * efficiency_.memory,
+                          clocks_per_s() * bytes_per_clock);
 }
 
 core::Time GpuKernelCost::time_of(const models::Operation& operation) const {

@@ -24,7 +24,7 @@ def chromium(browser: str, folder: str, *words: str) -> subprocess.CompletedProc
          "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={folder}/profile",
          "--enable-logging=stderr", "--v=0", "--virtual-time-budget=20000",
          "--window-size=1120,1500", *words],
-        capture_output=True, text=True, timeout=120, check=False)
+        capture_output=True, text=True, timeout=300, check=False)
 
 
 def scaled(value, factor: float):

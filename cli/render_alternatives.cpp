@@ -153,12 +153,12 @@ std::string alternatives_block(const Report& report, const std::vector<Alternati
 }
 
 std::string gpu_memory_block(const Report& report, int width) {
-  Table table({{.header = "memory at the peak, as nvidia-smi shows it", .align = Align::left},
+  Table table({{.header = "memory, as nvidia-smi shows it", .align = Align::left},
                {.header = "GiB"},
                {.header = "of GiB"},
                {.header = "activations", .drop_order = 2},
-               {.header = "weights, gradients, optimizer", .drop_order = 3},
-               {.header = "largest micro-batch", .drop_order = 1}});
+               {.header = "weights, gradients, optimizer", .drop_order = 1},
+               {.header = "largest micro-batch"}});
   bool any = false;
   std::set<std::string> missing;
   for (const core::RankReport& rank : report.ranks) {

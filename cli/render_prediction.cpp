@@ -67,7 +67,7 @@ std::string verdict(const Report& report, const std::string& cluster, int width)
   return text;
 }
 
-std::string efficiency_paragraph(const Report& report, int width) {
+std::string efficiency_text(const Report& report) {
   std::vector<std::string> parts;
   if (report.model_flop_rate_gflop_per_s) {
     std::string rates =
@@ -90,7 +90,7 @@ std::string efficiency_paragraph(const Report& report, int width) {
   if (parts.empty()) return {};
   std::string text = parts.front();
   for (std::size_t i = 1; i < parts.size(); ++i) text.append("; ").append(parts[i]);
-  return paragraph(text + ".", width);
+  return text + ".";
 }
 
 std::string collectives_table(const Report& report, int width) {
@@ -275,16 +275,15 @@ std::string prediction_screen(const Report& report, const std::string& cluster,
   const std::string on_gpus = gpu_memory_block(report, console.width);
   // GPU jobs: what to do and whether it fits first; all tables only if asked for.
   const bool tables = on_gpus.empty() || detail == Detail::all;
-  if (const std::string rates = efficiency_paragraph(report, console.width);
-      !on_gpus.empty() && !rates.empty()) {
-    screen += "  " + wrapped(rates.substr(0, rates.size() - 1), console.width, 2, 2) + "\n";
+  const std::string rates = efficiency_text(report);
+  if (!on_gpus.empty() && !rates.empty()) {
+    screen += "  " + wrapped(rates, console.width, 2, 2) + "\n";
   }
   screen += alternatives_block(report, alternatives, console.width);
   if (detail == Detail::brief) return screen;
   if (tables) screen += phases_block(report, console.width);
-  if (const std::string rates = efficiency_paragraph(report, console.width);
-      on_gpus.empty() && !rates.empty()) {
-    screen += titled("", rates);
+  if (on_gpus.empty() && !rates.empty()) {
+    screen += titled("", paragraph(rates, console.width));
   }
   screen += on_gpus.empty() ? memory_block(report, node, console.width) : on_gpus;
   if (tables) {

@@ -37,4 +37,5 @@ step "6/6 how far off was it?"
 for ranks in 1 2; do
   paceline compare "$out/predicted_$ranks.json" "$out/measured_$ranks.json"
 done
-echo "reports: $out/*.json"
+paceline compare "$out/predicted_2.json" "$out/measured_2.json" --html "$out/report.html" > /dev/null
+echo "reports: $out/*.json; as a page of charts: $out/report.html"

@@ -295,6 +295,7 @@ void Machine::add_pcie_links() {
   const std::size_t count = topology_.devices.size();
   double fastest = 0;
   std::vector<double> rates;
+  rates.reserve(cards_.size());
   for (std::size_t i = 0; i < cards_.size(); ++i) rates.push_back(pcie_gb_per_s(i));
   fastest = *std::max_element(rates.begin(), rates.end());
   for (std::size_t i = 0; i < count; ++i) {

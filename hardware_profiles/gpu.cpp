@@ -225,9 +225,11 @@ std::string described(const Gpu& gpu) {
 
 void GpuCatalog::add_ambiguous_names(const std::filesystem::path& path) {
   std::vector<std::string> ids;
+  ids.reserve(gpus_.size());
   for (const Gpu& gpu : gpus_) ids.push_back(gpu.id);
   for (const auto& [name, candidates] : read_ambiguous_names(path, ids).names) {
     std::vector<std::size_t> indices;
+    indices.reserve(candidates.size());
     for (const std::string& id : candidates) {
       indices.push_back(
           static_cast<std::size_t>(std::find(ids.begin(), ids.end(), id) - ids.begin()));

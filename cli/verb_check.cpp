@@ -12,6 +12,7 @@
 #include "hardware_profiles/gpu.hpp"
 #include "hardware_profiles/node.hpp"
 #include "models/experiment.hpp"
+#include "models/framework_profile.hpp"
 #include "models/zoo_file.hpp"
 #include "validate/compare.hpp"
 
@@ -57,6 +58,8 @@ const std::vector<FileKind>& kinds() {
       {"gpu", [](Path path, Path) { static_cast<void>(hardware_profiles::read_gpu(path)); },
        hardware_profiles::gpu_schema},
       {"ambiguous_names", read_ambiguous_names, hardware_profiles::ambiguous_names_schema},
+      {"framework", [](Path path, Path) { static_cast<void>(models::read_framework(path)); },
+       models::framework_schema},
       {"zoo", [](Path path, Path) { static_cast<void>(models::read_zoo_file(path)); },
        models::zoo_schema},
       {"report", read_report, core::report_schema},

@@ -2,6 +2,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/html_report.hpp"
 #include "cli/output_file.hpp"
 #include "cli/quantity_text.hpp"
 #include "cli/render_comparison.hpp"
@@ -89,6 +90,13 @@ int compare(const Arguments& arguments, const Console& console) {
     tolerance = not_negative_number("tolerance", *text);
   }
   const auto file = output_file(arguments, "json");
+  const auto page_file = output_file(arguments, "html");
+  if (page_file) {
+    std::vector<core::Report> reports;
+    reports.reserve(arguments.positional.size());
+    for (const std::string& path : arguments.positional) reports.push_back(core::read_report(path));
+    page_file->write(html_report(reports), console);
+  }
   const std::vector<ComparedReports> all = compare_all(read_all(arguments.positional));
   if (file) file->write(comparison_text(all), console);
   if (!file || !file->is_standard_output()) {
@@ -129,6 +137,7 @@ Verb compare_verb() {
           .options = {{"tolerance", "SHARE",
                        "exit with 1 if the step is off by more, as 0.1 for 10 %; the normalised "
                        "error where there is one"},
+                      {"html", "FILE", "write a page of charts, the reports side by side"},
                       {"json", "FILE", "write the comparison; - is standard output"}},
           .run = compare};
 }

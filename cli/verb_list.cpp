@@ -12,7 +12,7 @@
 #include "hardware_profiles/cluster.hpp"
 #include "hardware_profiles/gpu.hpp"
 #include "hardware_profiles/node.hpp"
-#include "models/experiment.hpp"
+#include "models/framework_profile.hpp"
 #include "models/zoo.hpp"
 
 namespace paceline::cli {
@@ -45,13 +45,19 @@ int list_models(const std::string& /*profiles*/, const Console& console) {
   return 0;
 }
 
-/// Frameworks are what the reader of experiments allows.
 int list_frameworks(const std::string& /*profiles*/, const Console& console) {
-  core::Faults none;
-  const core::Json schema = core::parse_json(models::experiment_schema(), core::Cursor("", none));
-  Table table({{.header = "framework", .align = Align::left}}, 0);
-  for (const core::Json& name : schema["properties"]["framework"]["enum"]) {
-    table.add_row({name.get<std::string>()});
+  Table table({{.header = "framework", .align = Align::left},
+               {.header = "version", .align = Align::left},
+               {.header = "attention", .align = Align::left},
+               {.header = "optimizer kernels", .align = Align::left},
+               {.header = "host µs an operator"}},
+              0);
+  table.add_row({"paceline", "", "", "", ""});
+  for (const models::FrameworkProfile& one : models::framework_profiles()) {
+    table.add_row({std::string(core::spelling(one.name)), one.version,
+                   one.fused_attention ? "one kernel" : "products and softmax",
+                   std::string(core::spelling(one.optimizer_kernels)),
+                   significant(one.host_us.forward_operator)});
   }
   console.print(table.text(console.width));
   return 0;

@@ -130,6 +130,23 @@ double predicted_step_s(const std::string& path, const models::Experiment& exper
   return predicted.step_time_us->median * 1e-6;
 }
 
+/// This is the runtime of the framework `paceline`, and it runs fp32.
+void check_runs_here(const models::Experiment& experiment, const std::string& file) {
+  core::Faults faults;
+  if (experiment.framework.name != core::FrameworkKind::paceline) {
+    faults.add({file, "/framework",
+                "got \"" + std::string(core::spelling(experiment.framework.name)) +
+                    "\", which is the default (this runtime is \"paceline\": set it to that, or run "
+                    "PyTorch itself)"});
+  }
+  if (experiment.training.precision != core::Precision::fp32) {
+    faults.add({file, "/training/precision",
+                "got \"" + std::string(core::spelling(experiment.training.precision)) +
+                    "\" (CPU ranks run fp32)"});
+  }
+  faults.throw_if_any();
+}
+
 int train_command(const std::vector<std::string>& arguments) {
   po::options_description options("options");
   options.add_options()("experiment", po::value<std::string>()->required(), "experiment file")(
@@ -148,6 +165,7 @@ int train_command(const std::vector<std::string>& arguments) {
   if (parsed.asked_for_help) return 0;
   TrainSettings settings;
   settings.experiment = models::read_experiment(parsed.required_text("experiment"));
+  check_runs_here(settings.experiment, parsed.required_text("experiment"));
   settings.threads_per_rank = checked_threads(parsed);
   settings.expected_step_s = parsed.number("expected-step-us") * 1e-6;
   if (const auto path = parsed.text("predicted")) {

@@ -236,7 +236,8 @@ models::Experiment read_inline_experiment(const InlineExperiment& given,
     return list.size() == 1 ? list[0] : list;
   };
   if (given.micro_batch) training["micro_batch"] = number_or_list(*given.micro_batch);
-  if (given.accumulation_steps) training["accumulation_steps"] = value_of(*given.accumulation_steps);
+  if (given.accumulation_steps)
+    training["accumulation_steps"] = value_of(*given.accumulation_steps);
   if (given.precision) training["precision"] = *given.precision;
   if (given.optimizer) training["optimizer"] = *given.optimizer;
   if (given.checkpointing) training["activation_checkpointing"] = *given.checkpointing;

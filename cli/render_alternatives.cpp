@@ -91,7 +91,8 @@ std::string mixed_verdict(const Report& report, const std::vector<Alternative>& 
   std::string text;
   if (factor > 1.0) {
     text = fmt::format(
-        "Your slower cards make training {} slower: {} images/s with all, {} on the {} alone at the "
+        "Your slower cards make training {} slower: {} images/s with all, {} on the {} alone at "
+        "the "
         "same global batch of {}.",
         times_text(factor), significant(now->images_per_s), significant(alone->images_per_s),
         alone->device, report.global_batch);
@@ -128,7 +129,9 @@ std::string alternatives_block(const Report& report, const std::vector<Alternati
     table.add_row({name_of(row), batches_text(row), rates_text(row),
                    row.epoch_time_s ? time_text(*row.epoch_time_s * 1e6) : "–",
                    times_text(row.images_per_s / now->images_per_s),
-                   best_row ? "← do this" : row.kind == Kind::uneven_split ? "see (1)" : ""});
+                   best_row                         ? "← do this"
+                   : row.kind == Kind::uneven_split ? "see (1)"
+                                                    : ""});
   }
   std::string block = titled("", table.text(width));
   const Alternative* split = row_of(rows, Kind::uneven_split);
@@ -137,10 +140,9 @@ std::string alternatives_block(const Report& report, const std::vector<Alternati
     const std::size_t kinds = split->micro_batches.size();
     for (std::size_t k = 0; k < kinds; ++k) {
       // W · b / B: DDP averages ranks' gradients, the weight makes it the mean over all images.
-      const double weight = static_cast<double>(report.world_size) *
-                            static_cast<double>(split->micro_batches[k]) *
-                            static_cast<double>(split->accumulation_steps) /
-                            static_cast<double>(report.global_batch);
+      const double weight =
+          static_cast<double>(report.world_size) * static_cast<double>(split->micro_batches[k]) *
+          static_cast<double>(split->accumulation_steps) / static_cast<double>(report.global_batch);
       weights += (k == 0 ? "" : k + 1 == kinds ? " and " : ", ") + fixed(weight, 4);
     }
     block += wrapped("(1) Needs a sampler of its own and loss weights " + weights +
@@ -170,7 +172,8 @@ std::string gpu_memory_block(const Report& report, int width) {
                                rank.peak_memory[core::MemoryCategory::optimizer_state];
     table.add_row({rank.device + (rank.represents > 1 ? fmt::format(", each of {}", rank.represents)
                                                       : std::string()),
-                   fixed(in_gib(rank.peak_memory_total), 1), fixed(in_gib(*rank.memory_capacity), 1),
+                   fixed(in_gib(rank.peak_memory_total), 1),
+                   fixed(in_gib(*rank.memory_capacity), 1),
                    fixed(in_gib(rank.peak_memory[core::MemoryCategory::activations]), 1),
                    fixed(in_gib(states), 1),
                    rank.largest_micro_batch ? std::to_string(*rank.largest_micro_batch) : "–"});

@@ -233,7 +233,8 @@ std::string trust_paragraph(const Report& report, int width) {
   const bool on_gpus = !report.ranks.empty() && report.ranks.front().memory_capacity.has_value();
   if (on_gpus) {
     text =
-        "Trust: datasheets and generic efficiencies only, nothing was measured on these cards: expect "
+        "Trust: datasheets and generic efficiencies only, nothing was measured on these cards: "
+        "expect "
         "±25 %, small batches and slow hosts more. Loading and decoding images is not counted.";
   }
   return titled("", paragraph(text, width));
@@ -269,7 +270,8 @@ std::string prediction_screen(const Report& report, const std::string& cluster,
                               const NodeMemory& node, Detail detail, const Console& console,
                               const std::vector<sim::Alternative>& alternatives) {
   const std::string mixed = mixed_verdict(report, alternatives, console.width);
-  std::string screen = mixed + (mixed.empty() ? "" : "\n") + verdict(report, cluster, console.width);
+  std::string screen =
+      mixed + (mixed.empty() ? "" : "\n") + verdict(report, cluster, console.width);
   if (detail == Detail::quiet) return screen;
   screen += bars_block(report, console);
   const std::string on_gpus = gpu_memory_block(report, console.width);

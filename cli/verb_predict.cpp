@@ -107,41 +107,43 @@ int predict(const Arguments& arguments, const Console& console) {
 }  // namespace
 
 Verb predict_verb() {
-  return {.name = "predict",
-          .summary = "how fast an experiment trains, what holds it back, whether it fits",
-          .operands = "EXPERIMENT | MODEL --gpus LIST",
-          .arity = {1, 1},
-          .about =
-              "Simulates one training step of the experiment file until it repeats itself. "
-              "Prints the step time with its interval, what each rank does in a step, memory, "
-              "collectives and the longest operations.",
-          .examples = {"paceline predict vit_base_patch16_224 --gpus rtx3090,gtx1080ti --micro-batch 64",
-                       "paceline predict experiment.json",
-                       "paceline predict experiment.json --set training.micro_batch=32 --json "
-                       "batch_32.json"},
-          .options = {{"gpus", "LIST", "cards of one node, as rtx3090,gtx1080ti or a100_sxm4_80gb:8"},
-                      {"micro-batch", "N", "images per GPU and forward pass; or one for each, 116,12"},
-                      {"accumulation-steps", "N", "micro-steps per optimizer step"},
-                      {"precision", "P", "fp32, tf32, amp_fp16, amp_bf16"},
-                      {"optimizer", "O", "adamw or sgd"},
-                      {"checkpointing", "C", "activation checkpointing: none or full"},
-                      {"data", "NAME", "cifar10, cifar100, imagenet1k or synthetic"},
-                      {"epochs", "N", "passes over the training split"},
-                      {"framework", "F", "pytorch_ddp, pytorch_ddp@1.12, paceline"},
-                      {"profiles", "DIR", "look for clusters there first"},
-                      {"set", "PATH=VALUE",
-                       "change a key of the experiment, as training.micro_batch=32; may be "
-                       "repeated",
-                       true},
-                      {"json", "FILE", "write the report; - is standard output"},
-                      {"trace", "FILE", "write the simulated step for Perfetto (ui.perfetto.dev)"},
-                      {"save", "FILE", "write the experiment as a file, with what was given"},
-                      {"require-fit", "", "exit with 1 if it does not fit into memory"},
-                      {"details", "", "all tables: phases, collectives, operations"},
-                      {"html", "FILE", "write a page of charts, one file, no network needed"},
-                      {"brief", "", "stop after the bars and the alternatives"},
-                      {"quiet", "", "print the first paragraph only"}},
-          .run = predict};
+  return {
+      .name = "predict",
+      .summary = "how fast an experiment trains, what holds it back, whether it fits",
+      .operands = "EXPERIMENT | MODEL --gpus LIST",
+      .arity = {1, 1},
+      .about =
+          "Simulates one training step of the experiment file until it repeats itself. "
+          "Prints the step time with its interval, what each rank does in a step, memory, "
+          "collectives and the longest operations.",
+      .examples =
+          {"paceline predict vit_base_patch16_224 --gpus rtx3090,gtx1080ti --micro-batch 64",
+           "paceline predict experiment.json",
+           "paceline predict experiment.json --set training.micro_batch=32 --json "
+           "batch_32.json"},
+      .options = {{"gpus", "LIST", "cards of one node, as rtx3090,gtx1080ti or a100_sxm4_80gb:8"},
+                  {"micro-batch", "N", "images per GPU and forward pass; or one for each, 116,12"},
+                  {"accumulation-steps", "N", "micro-steps per optimizer step"},
+                  {"precision", "P", "fp32, tf32, amp_fp16, amp_bf16"},
+                  {"optimizer", "O", "adamw or sgd"},
+                  {"checkpointing", "C", "activation checkpointing: none or full"},
+                  {"data", "NAME", "cifar10, cifar100, imagenet1k or synthetic"},
+                  {"epochs", "N", "passes over the training split"},
+                  {"framework", "F", "pytorch_ddp, pytorch_ddp@1.12, paceline"},
+                  {"profiles", "DIR", "look for clusters there first"},
+                  {"set", "PATH=VALUE",
+                   "change a key of the experiment, as training.micro_batch=32; may be "
+                   "repeated",
+                   true},
+                  {"json", "FILE", "write the report; - is standard output"},
+                  {"trace", "FILE", "write the simulated step for Perfetto (ui.perfetto.dev)"},
+                  {"save", "FILE", "write the experiment as a file, with what was given"},
+                  {"require-fit", "", "exit with 1 if it does not fit into memory"},
+                  {"details", "", "all tables: phases, collectives, operations"},
+                  {"html", "FILE", "write a page of charts, one file, no network needed"},
+                  {"brief", "", "stop after the bars and the alternatives"},
+                  {"quiet", "", "print the first paragraph only"}},
+      .run = predict};
 }
 
 }  // namespace paceline::cli

@@ -17,9 +17,8 @@ struct Spelling;
 enum class DataType : std::uint8_t { fp32, tf32, fp16, bf16, fp8, fp64, int32, uint8, int64 };
 template <>
 struct Spelling<DataType> {
-  static constexpr std::array words{"fp32", "tf32", "fp16",  "bf16",
-                                    "fp8",  "fp64", "int32", "uint8",
-                                    "int64"};
+  static constexpr std::array words{"fp32", "tf32",  "fp16",  "bf16", "fp8",
+                                    "fp64", "int32", "uint8", "int64"};
 };
 [[nodiscard]] constexpr std::int64_t bytes_per_element(DataType type) {
   switch (type) {

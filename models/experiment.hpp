@@ -32,8 +32,8 @@ struct Dataset {
 /// The software stack that trains. What is left out is what the stated version does by default.
 struct Framework {
   core::FrameworkKind name = core::FrameworkKind::pytorch_ddp;
-  std::optional<std::string> version;      // "2.11", "1.12"; none for paceline
-  std::optional<bool> fused_attention;     // one kernel, no probabilities in memory
+  std::optional<std::string> version;   // "2.11", "1.12"; none for paceline
+  std::optional<bool> fused_attention;  // one kernel, no probabilities in memory
   std::optional<OptimizerKernels> optimizer_kernels;
   /// What this host takes to issue one operator of forward or backward pass, in microseconds.
   std::optional<double> host_us_per_operator;

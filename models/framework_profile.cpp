@@ -82,9 +82,8 @@ std::vector<FrameworkProfile> read_all() {
     }
   }
   if (!faults.empty()) throw core::ConfigError(std::move(faults));
-  std::sort(profiles.begin(), profiles.end(), [](const auto& a, const auto& b) {
-    return parts_of(b.version) < parts_of(a.version);
-  });
+  std::sort(profiles.begin(), profiles.end(),
+            [](const auto& a, const auto& b) { return parts_of(b.version) < parts_of(a.version); });
   return profiles;
 }
 

@@ -85,11 +85,13 @@ struct ShapeDigest {
 }  // namespace
 
 std::string Operation::name() const {
-  return std::string(core::spelling(phase)) + "." + place_name(micro_step, layer, bucket, role, suffix);
+  return std::string(core::spelling(phase)) + "." +
+         place_name(micro_step, layer, bucket, role, suffix);
 }
 
 std::string Tensor::name() const {
-  return std::string(core::spelling(category)) + "." + place_name(micro_step, layer, bucket, role, suffix);
+  return std::string(core::spelling(category)) + "." +
+         place_name(micro_step, layer, bucket, role, suffix);
 }
 
 std::span<const OperationId> Program::dependencies_of(OperationId id) const {
@@ -117,8 +119,8 @@ std::string Program::hash() const {
     digest.add(operation.name());
     digest.add(operation.operator_name);
     digest.add_all(operation.kind, operation.type, operation.launches, operation.recomputed,
-                   operation.stream, operation.accumulate, operation.flops,
-                   operation.bytes_read, operation.bytes_written);
+                   operation.stream, operation.accumulate, operation.flops, operation.bytes_read,
+                   operation.bytes_written);
     digest.add(operation.shape.index());
     std::visit(ShapeDigest{digest}, operation.shape);
     for (const TensorId id : operation.inputs) digest.add(id);

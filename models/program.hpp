@@ -132,9 +132,9 @@ class TensorList {
 /// | softmax, log_softmax [RowsShape] | x | y |
 /// | softmax_gradient, log_softmax_gradient [RowsShape] | dy, y | dx |
 /// | nll_loss [LossShape] | log-probabilities, labels | loss, total weight |
-/// | nll_loss_gradient [LossShape] | d loss, log-probabilities, labels, total weight | d log-prob. |
-/// | check_finite [ElementsShape] | – | gradients unscaled in place, flag |
-/// | update_loss_scale, count_steps [ElementsShape] | – | – |
+/// | nll_loss_gradient [LossShape] | d loss, log-probabilities, labels, total weight | d log-prob.
+/// | | check_finite [ElementsShape] | – | gradients unscaled in place, flag | | update_loss_scale,
+/// count_steps [ElementsShape] | – | – |
 struct Operation {
   core::OperationKind kind{};
   core::Phase phase{};
@@ -142,12 +142,13 @@ struct Operation {
   /// Adds to its parameter-gradient (or loss) outputs instead of overwriting them: micro-steps
   /// after the first.
   bool accumulate = false;
-  int micro_step = -1;      // -1: once a step
-  int layer = -1;           // block, -1 outside the blocks
-  int bucket = -1;          // gradient bucket, -1 where none is meant
-  std::string_view role{};  // static text, unique with the fields above
+  int micro_step = -1;        // -1: once a step
+  int layer = -1;             // block, -1 outside the blocks
+  int bucket = -1;            // gradient bucket, -1 where none is meant
+  std::string_view role{};    // static text, unique with the fields above
   std::string_view suffix{};  // static text after the role
-  /// What a framework's dispatcher is asked for ("aten.addmm.default"); static text, empty for ours.
+  /// What a framework's dispatcher is asked for ("aten.addmm.default"); static text, empty for
+  /// ours.
   std::string_view operator_name{};
   /// Type of the arithmetic of products; of everything else, the type of what it reads most of.
   core::DataType type = core::DataType::fp32;
@@ -202,7 +203,8 @@ struct Communicator {
 };
 
 /// AdamW as torch.optim.AdamW: decoupled weight decay. SGD as torch.optim.SGD without dampening and
-/// Nesterov: g ← g + weight_decay · w, v ← momentum · v + g (v ← g in the first step), w ← w − lr · v.
+/// Nesterov: g ← g + weight_decay · w, v ← momentum · v + g (v ← g in the first step), w ← w − lr ·
+/// v.
 struct OptimizerSettings {
   core::OptimizerKind kind = core::OptimizerKind::adamw;
   double learning_rate = 1e-3;

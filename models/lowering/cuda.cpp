@@ -169,9 +169,9 @@ class PrecisionPass {
         copy.suffix = ".half";
         copy.type = type_;
         copy.base = flat;
-        copy.offset = core::Bytes(parameter.offset.value() /
-                                  core::bytes_per_element(parameter.type) *
-                                  core::bytes_per_element(type_));
+        copy.offset =
+            core::Bytes(parameter.offset.value() / core::bytes_per_element(parameter.type) *
+                        core::bytes_per_element(type_));
         const TensorId id = draft_.add_tensor(copy);
         half[program.parameters[i].index()] = id;
       }
@@ -212,8 +212,8 @@ class PrecisionPass {
                                                  .elements = bucket.elements,
                                                  .persistent = true});
       for (Operation& operation : program.operations) {
-        const bool updates = operation.kind == OperationKind::adamw ||
-                             operation.kind == OperationKind::sgd;
+        const bool updates =
+            operation.kind == OperationKind::adamw || operation.kind == OperationKind::sgd;
         if (!updates || operation.bucket != static_cast<int>(number)) continue;
         operation.inputs.push_back(master);
         operation.outputs.push_back(master);

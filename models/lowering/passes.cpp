@@ -61,8 +61,8 @@ void add_moments(Draft& draft, int number, Draft::Bucket& bucket) {
                                    MemoryCategory::optimizer_state, bucket.elements);
   }
   if (adamw) {
-    bucket.second_moment = add_flat(draft, "second_moment", number, MemoryCategory::optimizer_state,
-                                    bucket.elements);
+    bucket.second_moment =
+        add_flat(draft, "second_moment", number, MemoryCategory::optimizer_state, bucket.elements);
   }
 }
 
@@ -158,12 +158,10 @@ void pass_communicate(Draft& draft) {
 void pass_clip(Draft& draft) {
   if (!draft.program.optimizer.clip_norm) return;
   const auto count = static_cast<std::int64_t>(draft.buckets.size());
-  const TensorId squares = draft.add_tensor({.role = "squares",
-                                             .category = MemoryCategory::workspace,
-                                             .elements = count});
-  const TensorId coefficient = draft.add_tensor({.role = "clip_coefficient",
-                                                 .category = MemoryCategory::workspace,
-                                                     .elements = 1});
+  const TensorId squares = draft.add_tensor(
+      {.role = "squares", .category = MemoryCategory::workspace, .elements = count});
+  const TensorId coefficient = draft.add_tensor(
+      {.role = "clip_coefficient", .category = MemoryCategory::workspace, .elements = 1});
   const auto operation = [&](OperationKind kind, std::string_view role, int bucket,
                              std::int64_t elements, TensorList inputs, TensorList outputs) {
     draft.add_operation({.kind = kind,
@@ -176,10 +174,8 @@ void pass_clip(Draft& draft) {
   };
   for (int number = 0; number < static_cast<int>(count); ++number) {
     const Draft::Bucket& bucket = draft.buckets[static_cast<std::size_t>(number)];
-    const TensorId square = draft.add_tensor({.role = "square",
-                                              .bucket = number,
-                                              .category = MemoryCategory::workspace,
-                                               .elements = 1});
+    const TensorId square = draft.add_tensor(
+        {.role = "square", .bucket = number, .category = MemoryCategory::workspace, .elements = 1});
     lay_into(draft, square, squares, number);
     operation(OperationKind::gradient_norm, "gradient_norm", number, bucket.elements,
               {bucket.gradients}, {square});

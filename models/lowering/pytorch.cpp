@@ -1,3 +1,5 @@
+#include "models/lowering/pytorch.hpp"
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -6,7 +8,6 @@
 #include "core/error.hpp"
 #include "models/framework_profile.hpp"
 #include "models/lowering/draft.hpp"
-#include "models/lowering/pytorch.hpp"
 
 /// The canonical operations of a step as PyTorch runs them eagerly: each becomes the operators that
 /// its dispatcher is asked for, with the casts of autocast and the tensors that autograd keeps.
@@ -251,8 +252,7 @@ class PytorchTranslation {
         return;
       }
       case OperationKind::select_class_token:
-        set(operation.outputs[0],
-            view(in(0), 0, program.at(operation.outputs[0]).elements));
+        set(operation.outputs[0], view(in(0), 0, program.at(operation.outputs[0]).elements));
         return;
       case OperationKind::select_class_token_gradient:
         return pool_gradient(operation, OperationKind::select_class_token_gradient,
@@ -382,8 +382,7 @@ class PytorchTranslation {
   void weight_gradient(const Operation& operation, const MatmulShape& shape) {
     const TensorId dy = output_gradient(operation.inputs[0]);
     const auto saved = operand_.find(operation.inputs[1].index());
-    const TensorId x =
-        saved != operand_.end() ? saved->second : actual(operation.inputs[1]);
+    const TensorId x = saved != operand_.end() ? saved->second : actual(operation.inputs[1]);
     pending_weight_ = make(shape.m * shape.n, type_of(dy));
     weight_parameter_ = gradient_index_[operation.outputs[0].index()];
     call({.kind = OperationKind::matmul,
@@ -437,8 +436,8 @@ class PytorchTranslation {
     call({.kind = OperationKind::convolution_gradient,
           .name = "aten.convolution_backward.default",
           .suffix = {},
-          .shape = MatmulShape{.m = rows.width, .n = patch_values, .k = rows.rows,
-                               .a = Transpose::yes},
+          .shape =
+              MatmulShape{.m = rows.width, .n = patch_values, .k = rows.rows, .a = Transpose::yes},
           .inputs = {dy, images, weight_used_.at(weight.index())},
           .outputs = {dw, db},
           .type = product_type_});
@@ -476,8 +475,8 @@ class PytorchTranslation {
             .outputs = {kept}});
     }
     if (current_.micro_step == result_.program.accumulation_steps - 1 || !rules_.no_sync) {
-      result_.gradient_done.push_back({.parameter = parameter,
-                                       .operation = result_.program.operations.size()});
+      result_.gradient_done.push_back(
+          {.parameter = parameter, .operation = result_.program.operations.size()});
     }
   }
   static std::string_view accumulate_suffix(std::string_view suffix) {
@@ -493,7 +492,8 @@ class PytorchTranslation {
     const TensorId mean = make(rows.rows, DataType::fp32, ".mean");
     const TensorId rstd = make(rows.rows, DataType::fp32, ".rstd");
     const TensorId outputs[] = {y, mean, rstd};
-    for (std::size_t i = 0; i < operation.outputs.size(); ++i) set(operation.outputs[i], outputs[i]);
+    for (std::size_t i = 0; i < operation.outputs.size(); ++i)
+      set(operation.outputs[i], outputs[i]);
     call({.kind = OperationKind::layer_norm,
           .name = "aten.native_layer_norm.default",
           .suffix = {},
@@ -746,8 +746,7 @@ class PytorchTranslation {
           .outputs = {d_positions}});
     finish_gradient(positions, d_positions, ".pos_embed.accumulate");
     const std::int64_t patch_elements = images * model.patches() * model.width;
-    TensorId d_embedded =
-        view(dx, model.class_token ? model.width : 0, patch_elements);
+    TensorId d_embedded = view(dx, model.class_token ? model.width : 0, patch_elements);
     if (half_) d_embedded = cast(d_embedded, *half_, ".cast");
     set(operation.outputs[0], d_embedded);
     if (!model.class_token) return;
@@ -768,8 +767,7 @@ class PytorchTranslation {
   void pool_gradient(const Operation& operation, OperationKind kind, std::string_view name,
                      int launches) {
     const TensorId rows = actual(operation.inputs[0]);
-    const TensorId dx =
-        make(canonical_.program.at(operation.outputs[0]).elements, DataType::fp32);
+    const TensorId dx = make(canonical_.program.at(operation.outputs[0]).elements, DataType::fp32);
     set(operation.outputs[0], dx);
     call({.kind = kind,
           .name = name,
@@ -988,18 +986,17 @@ class DdpReducer {
 
   void reduce(std::size_t number, int micro_step) {
     const Bucket& bucket = buckets_[number];
-    draft_.add_operation(
-        {.kind = OperationKind::all_reduce,
-         .phase = Phase::communication,
-         .stream = overlap_ ? core::Stream::communication : core::Stream::compute,
-         .micro_step = rules_.no_sync ? -1 : micro_step,
-         .bucket = static_cast<int>(number),
-         .role = "all_reduce",
-         .shape = CollectiveShape{.communicator = CommunicatorId(0),
-                                  .sequence = sequence_++,
-                                  .elements = bucket.elements},
-         .inputs = {bucket.flat},
-         .outputs = {bucket.flat}});
+    draft_.add_operation({.kind = OperationKind::all_reduce,
+                          .phase = Phase::communication,
+                          .stream = overlap_ ? core::Stream::communication : core::Stream::compute,
+                          .micro_step = rules_.no_sync ? -1 : micro_step,
+                          .bucket = static_cast<int>(number),
+                          .role = "all_reduce",
+                          .shape = CollectiveShape{.communicator = CommunicatorId(0),
+                                                   .sequence = sequence_++,
+                                                   .elements = bucket.elements},
+                          .inputs = {bucket.flat},
+                          .outputs = {bucket.flat}});
   }
 
   /// The step's last gradient is there: wait for every bucket, copy it back.
@@ -1073,11 +1070,10 @@ constexpr std::array single_adamw{
     OptimizerOperator{".correction", "aten.div.Tensor", 1, 1},
     OptimizerOperator{".epsilon", "aten.add_.Tensor", 1, 1},
     OptimizerOperator{".update", "aten.addcdiv_.default", 3, 1}};
-constexpr std::array single_sgd{
-    OptimizerOperator{".decay", "aten.add.Tensor", 2, 1},
-    OptimizerOperator{".momentum_decay", "aten.mul_.Tensor", 1, 1},
-    OptimizerOperator{".momentum", "aten.add_.Tensor", 2, 1},
-    OptimizerOperator{".update", "aten.add_.Tensor", 2, 1}};
+constexpr std::array single_sgd{OptimizerOperator{".decay", "aten.add.Tensor", 2, 1},
+                                OptimizerOperator{".momentum_decay", "aten.mul_.Tensor", 1, 1},
+                                OptimizerOperator{".momentum", "aten.add_.Tensor", 2, 1},
+                                OptimizerOperator{".update", "aten.add_.Tensor", 2, 1}};
 
 /// PyTorch's multi-tensor kernels take at most so many tensors, and so many chunks of 65,536
 /// elements, a launch (ATen/native/cuda/MultiTensorApply.cuh, for lists of four).
@@ -1086,7 +1082,8 @@ int multi_tensor_launches(std::int64_t tensors, std::int64_t elements) {
   constexpr std::int64_t most_chunks = 320;
   constexpr std::int64_t chunk = 65536;
   const auto up = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
-  return static_cast<int>(std::max(up(tensors, most_tensors), up(up(elements, chunk), most_chunks)));
+  return static_cast<int>(
+      std::max(up(tensors, most_tensors), up(up(elements, chunk), most_chunks)));
 }
 
 class OptimizerEmitter {
@@ -1153,18 +1150,17 @@ class OptimizerEmitter {
 
   void call(OperationKind kind, std::string_view role, const OptimizerOperator& what) {
     const std::int64_t value = elements_ * core::bytes_per_element(DataType::fp32);
-    draft_.add_operation(
-        {.kind = kind,
-         .phase = Phase::optimizer,
-         .role = role,
-         .suffix = what.suffix,
-         .operator_name = what.name,
-         .launches = multi_tensor_launches(static_cast<std::int64_t>(draft_.specs.size()),
-                                           elements_),
-         .shape = ElementsShape{elements_},
-         .bytes_read = core::Bytes(what.reads * value),
-         .bytes_written = core::Bytes(what.writes * value),
-         .states_bytes = true});
+    draft_.add_operation({.kind = kind,
+                          .phase = Phase::optimizer,
+                          .role = role,
+                          .suffix = what.suffix,
+                          .operator_name = what.name,
+                          .launches = multi_tensor_launches(
+                              static_cast<std::int64_t>(draft_.specs.size()), elements_),
+                          .shape = ElementsShape{elements_},
+                          .bytes_read = core::Bytes(what.reads * value),
+                          .bytes_written = core::Bytes(what.writes * value),
+                          .states_bytes = true});
   }
 
   void count_steps(std::string_view name) {
@@ -1198,8 +1194,7 @@ class OptimizerEmitter {
   template <std::size_t n>
   void one_by_one(const std::array<OptimizerOperator, n>& operators) {
     for (const ParameterSpec& spec : draft_.specs) {
-      const std::int64_t value =
-          spec.elements() * core::bytes_per_element(DataType::fp32);
+      const std::int64_t value = spec.elements() * core::bytes_per_element(DataType::fp32);
       for (const OptimizerOperator& one : operators) {
         draft_.add_operation({.kind = optimizer_kind(),
                               .phase = Phase::optimizer,

@@ -41,13 +41,13 @@ struct PytorchRules {
                                          const hardware_profiles::DeviceCapabilities& capabilities);
 
 /// Writes the canonical operations of all micro-steps (model and loss, forward and backward) into
-/// `result` as PyTorch's operators. `result` is a fresh draft of the same experiment; afterwards its
-/// gradients are those that autograd keeps.
+/// `result` as PyTorch's operators. `result` is a fresh draft of the same experiment; afterwards
+/// its gradients are those that autograd keeps.
 void translate_to_pytorch(Draft& canonical, Draft& result, const PytorchRules& rules);
 
-/// DistributedDataParallel: each gradient is copied into its bucket, divided by the number of ranks;
-/// a complete bucket is reduced; after the last one every gradient is copied back. Nothing for one
-/// rank. Source: torch/csrc/distributed/c10d/reducer.cpp. Expects the translation.
+/// DistributedDataParallel: each gradient is copied into its bucket, divided by the number of
+/// ranks; a complete bucket is reduced; after the last one every gradient is copied back. Nothing
+/// for one rank. Source: torch/csrc/distributed/c10d/reducer.cpp. Expects the translation.
 void pass_ddp(Draft& draft, const PytorchRules& rules, bool overlap);
 
 /// Loss scaling's check, clipping, the optimizer's kernels. Expects `pass_ddp`.

@@ -18,23 +18,24 @@ constexpr int cudnn_attention_capability = 90;
 
 }  // namespace
 
-PytorchRules pytorch_rules(const Experiment& experiment, const hardware_profiles::DeviceCapabilities& capabilities) {
+PytorchRules pytorch_rules(const Experiment& experiment,
+                           const hardware_profiles::DeviceCapabilities& capabilities) {
   const Framework& framework = experiment.framework;
   const FrameworkProfile& profile = framework_profile(framework.version);
   const Training& training = experiment.training;
   if (core::has_master_weights(training.precision)) {
-    throw core::ConfigError(
-        "experiment", "/training/precision",
-        "got \"" + std::string(core::spelling(training.precision)) +
-            "\" (pytorch_ddp trains fp32 weights: use amp_fp16 or amp_bf16)");
+    throw core::ConfigError("experiment", "/training/precision",
+                            "got \"" + std::string(core::spelling(training.precision)) +
+                                "\" (pytorch_ddp trains fp32 weights: use amp_fp16 or amp_bf16)");
   }
   PytorchRules rules;
   rules.precision = training.precision;
   rules.autocast = core::is_autocast(training.precision);
   rules.loss_scaling = training.precision == core::Precision::amp_fp16;
-  rules.scales_loss = rules.loss_scaling || training.accumulation_steps > 1 ||
-                      !equal_batches(experiment);
-  const bool has_half_kernels = !rules.autocast || training.precision == core::Precision::amp_fp16 ||
+  rules.scales_loss =
+      rules.loss_scaling || training.accumulation_steps > 1 || !equal_batches(experiment);
+  const bool has_half_kernels = !rules.autocast ||
+                                training.precision == core::Precision::amp_fp16 ||
                                 capabilities.compute_capability >= flash_attention_capability;
   rules.fused_attention =
       framework.fused_attention.value_or(profile.fused_attention) && has_half_kernels;

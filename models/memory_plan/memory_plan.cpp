@@ -188,8 +188,8 @@ PeakMemory peak_memory(const Program& program, core::Bytes granularity) {
   }
   for (std::size_t i = 0; i < program.tensors.size(); ++i) {
     const Tensor& tensor = program.tensors[i];
-    const bool lives = lifetimes[i].first <= peak.peak_operation &&
-                       peak.peak_operation <= lifetimes[i].last;
+    const bool lives =
+        lifetimes[i].first <= peak.peak_operation && peak.peak_operation <= lifetimes[i].last;
     if (tensor.base.valid() || !lives) continue;
     peak.by_category[tensor.category] += core::Bytes(size_of(tensor));
   }

@@ -134,10 +134,11 @@ double predicted_step_s(const std::string& path, const models::Experiment& exper
 void check_runs_here(const models::Experiment& experiment, const std::string& file) {
   core::Faults faults;
   if (experiment.framework.name != core::FrameworkKind::paceline) {
-    faults.add({file, "/framework",
-                "got \"" + std::string(core::spelling(experiment.framework.name)) +
-                    "\", which is the default (this runtime is \"paceline\": set it to that, or run "
-                    "PyTorch itself)"});
+    faults.add(
+        {file, "/framework",
+         "got \"" + std::string(core::spelling(experiment.framework.name)) +
+             "\", which is the default (this runtime is \"paceline\": set it to that, or run "
+             "PyTorch itself)"});
   }
   if (experiment.training.precision != core::Precision::fp32) {
     faults.add({file, "/training/precision",

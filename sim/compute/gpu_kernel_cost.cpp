@@ -40,7 +40,7 @@ double GpuKernelCost::quantisation(const models::MatmulShape& shape) const {
   };
   constexpr Tile tiles[] = {{128, 256}, {128, 192}, {128, 128}, {64, 128}, {64, 64}};
   constexpr double small_tile_share = 0.95;  // smaller tiles reuse less
-  constexpr double least_k = 1024;          // a split of the sum is worth it from here on
+  constexpr double least_k = 1024;           // a split of the sum is worth it from here on
   const auto sms = static_cast<double>(gpu_.streaming_multiprocessors.value);
   double best = 0.0;
   double share = 1.0;
@@ -51,8 +51,8 @@ double GpuKernelCost::quantisation(const models::MatmulShape& shape) const {
                           (across * tile.m * down * tile.n);
     double count = across * down * static_cast<double>(shape.batch);
     if (count < sms) {
-      const double splits = std::min(std::floor(sms / count),
-                                     std::floor(static_cast<double>(shape.k) / least_k));
+      const double splits =
+          std::min(std::floor(sms / count), std::floor(static_cast<double>(shape.k) / least_k));
       count *= std::max(1.0, splits);
     }
     best = std::max(best, share * filled * count / (up(count, sms) * sms));
@@ -68,16 +68,17 @@ double GpuKernelCost::arithmetic_s(const models::Operation& operation) const {
   const double product = on_tensor_cores(*this, operation.type) ? efficiency_.tensor_core_product
                                                                 : efficiency_.fp32_product;
   const double fp32 = peak_flop_per_s(DataType::fp32);
-  const bool tensor_cores = on_tensor_cores(*this, operation.type) &&
-                            core::bytes_per_element(operation.type) < 4;
+  const bool tensor_cores =
+      on_tensor_cores(*this, operation.type) && core::bytes_per_element(operation.type) < 4;
   switch (operation.kind) {
     case OperationKind::attention:
-      return flops / (tensor_cores ? std::min(peak / 2, clocks_per_s() * efficiency_.attention_forward)
-                                   : fp32 * efficiency_.fp32_attention_forward);
+      return flops / (tensor_cores
+                          ? std::min(peak / 2, clocks_per_s() * efficiency_.attention_forward)
+                          : fp32 * efficiency_.fp32_attention_forward);
     case OperationKind::attention_gradient:
-      return flops /
-             (tensor_cores ? std::min(peak / 2, clocks_per_s() * efficiency_.attention_backward)
-                           : fp32 * efficiency_.fp32_attention_backward);
+      return flops / (tensor_cores
+                          ? std::min(peak / 2, clocks_per_s() * efficiency_.attention_backward)
+                          : fp32 * efficiency_.fp32_attention_backward);
     case OperationKind::convolution:
       return flops / (fp32 * efficiency_.convolution);
     case OperationKind::convolution_gradient:

@@ -9,8 +9,9 @@
 namespace paceline::sim {
 
 /// What kernels reach where nothing was measured on the card, each with its source in
-/// docs/formulas_simulation.md, "GPU kernel time". Passes over memory are bound by the memory, or by
-/// what a streaming multiprocessor can move in a clock with that kind of access, whichever is less.
+/// docs/formulas_simulation.md, "GPU kernel time". Passes over memory are bound by the memory, or
+/// by what a streaming multiprocessor can move in a clock with that kind of access, whichever is
+/// less.
 struct GenericEfficiency {
   double tensor_core_product = 0.82;  // of the datasheet's rate
   double fp32_product = 0.90;

@@ -71,7 +71,8 @@ std::string sentence_of(const Candidate& found, const StepLoad& load, std::size_
           rank.device_name, amount, half);
     case Cause::host_launch:
       return fmt::format(
-          "{} idles {}: the host issues {} operators a step at {} µs each and the GPU finishes them "
+          "{} idles {}: the host issues {} operators a step at {} µs each and the GPU finishes "
+          "them "
           "sooner; a host twice as fast would give {}",
           rank.device_name, amount, rank.operators,
           two_digits(rank.host_busy.us() / static_cast<double>(rank.operators)), half);

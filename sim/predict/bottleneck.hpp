@@ -20,8 +20,8 @@ struct RankLoad {
   std::string device_name;
   std::int64_t micro_batch = 0;
   PhaseSums phases;
-  core::Time products;       // matrix products and attention
-  core::Time other_kernels;  // bound by memory, batch loading apart
+  core::Time products;         // matrix products and attention
+  core::Time other_kernels;    // bound by memory, batch loading apart
   std::int64_t operators = 0;  // that the host issues to a GPU; 0 on a CPU rank
   core::Time host_busy{};      // issuing them
 };
@@ -35,7 +35,8 @@ struct StepLoad {
 };
 
 /// What takes most of the step of the rank that the others wait for, or the wait for it if that is
-/// longer: compute, memory_bandwidth, host_launch, copy_to_gpu, data_loading, intra_node_link or network, slow_device.
+/// longer: compute, memory_bandwidth, host_launch, copy_to_gpu, data_loading, intra_node_link or
+/// network, slow_device.
 [[nodiscard]] core::Bottleneck bottleneck_of(const StepLoad& load);
 
 /// The rank that waits least for others; of equals the first.

@@ -206,8 +206,7 @@ void add_classes(const Experiment& experiment, const std::vector<RankClass>& cla
       entry.not_counted.emplace_back("NCCL's buffers");
     }
     entry.memory_capacity = memory[i].capacity;
-    entry.largest_micro_batch =
-        largest_micro_batch_on(experiment, entry.rank, *classes[i].gpu);
+    entry.largest_micro_batch = largest_micro_batch_on(experiment, entry.rank, *classes[i].gpu);
     report.counted_work.push_back(counted_work(classes[i].program));
   }
   report.gradient_bytes_on_wire = gradient_bytes(classes.front().program);
@@ -266,13 +265,14 @@ void add_operations(const RankClass& first, const GpuClassResult& result, core::
 }
 
 StepLoad step_load(const Experiment& experiment, const Cluster& cluster,
-                   const std::vector<RankClass>& classes,
-                   const std::vector<GpuRankClass>& costs, const GpuSimulationResult& result) {
-  StepLoad load{.step = result.step_time,
-                .ranks = {},
-                .reach = reach_of(cluster, static_cast<std::size_t>(experiment.parallel.world_size)),
-                .gradient_bytes = gradient_bytes(classes.front().program),
-                .interval_90_us = {}};
+                   const std::vector<RankClass>& classes, const std::vector<GpuRankClass>& costs,
+                   const GpuSimulationResult& result) {
+  StepLoad load{
+      .step = result.step_time,
+      .ranks = {},
+      .reach = reach_of(cluster, static_cast<std::size_t>(experiment.parallel.world_size)),
+      .gradient_bytes = gradient_bytes(classes.front().program),
+      .interval_90_us = {}};
   for (std::size_t i = 0; i < classes.size(); ++i) {
     RankLoad entry{.device_name = classes[i].gpu->name,
                    .micro_batch = experiment.micro_batch_of(classes[i].ranks.front()),
@@ -374,9 +374,8 @@ void add_assumptions(const Experiment& experiment, const Cluster& cluster,
       constexpr double slowest_host = 1.8;  // up to 35 µs an operator were seen
       const auto& host = models::framework_profile(experiment.framework.version).host_us;
       list.add("framework.host_us_per_operator",
-               fmt::format("{:g} µs to issue an operator", host.forward_operator),
-               "framework file", step_with_host(costs, fastest_host),
-               step_with_host(costs, slowest_host));
+               fmt::format("{:g} µs to issue an operator", host.forward_operator), "framework file",
+               step_with_host(costs, fastest_host), step_with_host(costs, slowest_host));
     }
   }
   list.add_default("/training/precision", "training.precision",
@@ -399,8 +398,8 @@ void add_assumptions(const Experiment& experiment, const Cluster& cluster,
   list.sort();
 }
 
-void add_mfu(const Experiment& experiment, const std::vector<RankClass>& classes,
-             core::Time step, core::Report& report) {
+void add_mfu(const Experiment& experiment, const std::vector<RankClass>& classes, core::Time step,
+             core::Report& report) {
   const core::DataType type = core::compute_type(experiment.training.precision);
   double peak = 0;
   for (const RankClass& one : classes) {
@@ -457,8 +456,8 @@ MemoryFit gpu_memory_fit(const models::Program& program, const Gpu& gpu,
   MemoryFit fit{.total = peak.total,
                 .at_peak = peak.by_category,
                 .peak_operation = {},
-                .capacity = core::Bytes(static_cast<std::int64_t>(
-                    std::floor(gpu.memory_gib.value * bytes_per_gib)))};
+                .capacity = core::Bytes(
+                    static_cast<std::int64_t>(std::floor(gpu.memory_gib.value * bytes_per_gib)))};
   fit.at_peak[core::MemoryCategory::workspace] += workspace_of(gpu);
   fit.at_peak[core::MemoryCategory::context] += core::mib(context_mib);
   fit.total = fit.total + workspace_of(gpu) + core::mib(context_mib);

@@ -88,8 +88,8 @@ Experiment settled_on(const Experiment& experiment, const Cluster& cluster) {
   if (experiment.training.micro_batch_by_device.empty()) return experiment;
   Experiment settled = experiment;
   settled.training.micro_batch.clear();
-  const auto ranks = std::min(static_cast<std::size_t>(experiment.parallel.world_size),
-                              cluster.slots.size());
+  const auto ranks =
+      std::min(static_cast<std::size_t>(experiment.parallel.world_size), cluster.slots.size());
   std::vector<core::Fault> faults;
   std::set<std::string> used;
   std::set<std::string> lacking;

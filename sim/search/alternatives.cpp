@@ -140,8 +140,8 @@ std::vector<std::int64_t> balanced(const std::vector<KindOfCard>& kinds,
   const double end_us = (static_cast<double>(global) + offset) / slope;
   std::vector<std::int64_t> images;
   for (const AffineTime& time : times) {
-    images.push_back(std::max<std::int64_t>(
-        0, std::llround((end_us - time.fixed_us) / time.per_image_us)));
+    images.push_back(
+        std::max<std::int64_t>(0, std::llround((end_us - time.fixed_us) / time.per_image_us)));
   }
   return images;
 }
@@ -159,12 +159,12 @@ std::optional<Alternative> uneven(const Experiment& experiment, const Cluster& c
     return std::nullopt;  // a kind is too slow for even one image: the row "alone" says it
   }
   // What rounding left over goes to the fastest kind, over all of its ranks.
-  const auto fastest = static_cast<std::size_t>(
-      std::min_element(times.begin(), times.end(),
-                       [](const AffineTime& a, const AffineTime& b) {
-                         return a.per_image_us < b.per_image_us;
-                       }) -
-      times.begin());
+  const auto fastest =
+      static_cast<std::size_t>(std::min_element(times.begin(), times.end(),
+                                                [](const AffineTime& a, const AffineTime& b) {
+                                                  return a.per_image_us < b.per_image_us;
+                                                }) -
+                               times.begin());
   std::vector<std::int64_t> batches(static_cast<std::size_t>(ranks), 0);
   std::int64_t others = 0;
   for (std::size_t k = 0; k < kinds.size(); ++k) {
@@ -218,9 +218,8 @@ std::vector<Alternative> alternatives_of(const Experiment& given, const Cluster&
   for (std::size_t k = 0; k < kinds.size(); ++k) {
     if (auto one = alone(experiment, cluster, kinds, k)) alone_rows.push_back(*one);
   }
-  std::stable_sort(alone_rows.begin(), alone_rows.end(), [](const auto& a, const auto& b) {
-    return a.images_per_s > b.images_per_s;
-  });
+  std::stable_sort(alone_rows.begin(), alone_rows.end(),
+                   [](const auto& a, const auto& b) { return a.images_per_s > b.images_per_s; });
   if (!alone_rows.empty()) rows.push_back(alone_rows.front());
   if (auto split = uneven(experiment, cluster, kinds)) rows.push_back(*split);
   if (alone_rows.size() == kinds.size()) {

@@ -15,7 +15,7 @@ namespace paceline::sim {
 struct Alternative {
   enum class Kind : std::uint8_t { now, one_kind_alone, uneven_split, side_by_side };
   Kind kind = Kind::now;
-  std::string device;                      // one_kind_alone: the card's name
+  std::string device;                       // one_kind_alone: the card's name
   std::vector<std::int64_t> micro_batches;  // by kind of card in the job's order; 0: left out
   std::int64_t accumulation_steps = 1;
   double images_per_s = 0;
@@ -26,9 +26,9 @@ struct Alternative {
 };
 
 /// For a job on unlike GPUs whose report is `now`: the job itself; the cards of each kind alone (in
-/// as few micro-steps as fit); the split of images that makes all kinds end together; each kind as a
-/// job of its own with the whole global batch. Every row has the same global batch. Empty for jobs
-/// on one kind of device, on CPU ranks, or that do not fit.
+/// as few micro-steps as fit); the split of images that makes all kinds end together; each kind as
+/// a job of its own with the whole global batch. Every row has the same global batch. Empty for
+/// jobs on one kind of device, on CPU ranks, or that do not fit.
 ///
 /// The split takes each kind's step as affine in its images, from two predictions; the row is then
 /// predicted as it stands. Source: docs/formulas_simulation.md, "Uneven split".

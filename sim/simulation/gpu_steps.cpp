@@ -257,9 +257,8 @@ bool same_period(const std::vector<GpuRank>& ranks) {
 /// The slowest class's times, over the steps after the first.
 void summarise(const std::vector<GpuRank>& ranks, GpuSimulationResult& result) {
   const auto slowest = std::max_element(
-      ranks.begin(), ranks.end(), [](const GpuRank& a, const GpuRank& b) {
-        return a.periods().back() < b.periods().back();
-      });
+      ranks.begin(), ranks.end(),
+      [](const GpuRank& a, const GpuRank& b) { return a.periods().back() < b.periods().back(); });
   const std::vector<Time>& periods = slowest->periods();
   result.first_step = periods.front();
   Time sum;

@@ -68,8 +68,8 @@ struct GpuSimulationResult {
 /// has started. The compute stream's gaps are: straggler wait until the last member of the awaited
 /// collective arrived, exposed communication until it ended, else host-bound idle.
 ///
-/// All members of all collectives are in `classes`. Throws `core::RunError` if classes wait for each
-/// other for ever.
+/// All members of all collectives are in `classes`. Throws `core::RunError` if classes wait for
+/// each other for ever.
 [[nodiscard]] GpuSimulationResult simulate_gpu_steps(std::span<const GpuRankClass> classes);
 
 /// Kernels that CUDA queues before a launch blocks the host.

@@ -25,15 +25,14 @@ Json cases(const std::string& name) {
 }
 
 core::Report predicted(const Json& set, const Json& row, std::int64_t micro_batch) {
-  const Json experiment{
-      {"schema", "paceline/experiment/1"},
-      {"model", row["model"]},
-      {"cluster", {{"devices", {set["gpu"]}}}},
-      {"framework", set["framework"]},
-      {"training",
-       {{"micro_batch", micro_batch},
-        {"precision", row["precision"]},
-        {"optimizer", set.value("optimizer", "adamw")}}}};
+  const Json experiment{{"schema", "paceline/experiment/1"},
+                        {"model", row["model"]},
+                        {"cluster", {{"devices", {set["gpu"]}}}},
+                        {"framework", set["framework"]},
+                        {"training",
+                         {{"micro_batch", micro_batch},
+                          {"precision", row["precision"]},
+                          {"optimizer", set.value("optimizer", "adamw")}}}};
   const models::Experiment read = models::read_experiment_text(experiment.dump(), "case");
   return predict(read, hardware_profiles::cluster_of_gpus(
                            read.cluster.devices,

@@ -23,10 +23,11 @@ core::Json parsed(const std::string& text) {
   return json;
 }
 
-const std::vector<std::string> mixed{"predict",        "vit_base_patch16_224", "--gpus",
-                                     "rtx3090,gtx1080ti", "--micro-batch",     "64",
-                                     "--precision",    "amp_fp16",             "--data",
-                                     "cifar100"};
+const std::vector<std::string> mixed{"predict",       "vit_base_patch16_224",
+                                     "--gpus",        "rtx3090,gtx1080ti",
+                                     "--micro-batch", "64",
+                                     "--precision",   "amp_fp16",
+                                     "--data",        "cifar100"};
 
 std::vector<std::string> with(std::vector<std::string> words,
                               const std::vector<std::string>& more) {
@@ -46,11 +47,17 @@ TEST(Inline, report_equals_that_of_the_saved_file) {
 
 TEST(Inline, nothing_is_assumed_where_everything_is_given) {
   const ExampleWorkplace workplace;
-  const Ran ran = workplace.run(
-      {"predict", "vit_base_patch16_224", "--gpus", "h200", "--micro-batch", "64", "--precision",
-       "amp_bf16", "--optimizer", "adamw", "--data", "synthetic", "--framework", "pytorch_ddp@2.11",
-       "--set", "framework.optimizer_kernels=fused", "--set", "framework.fused_attention=true",
-       "--set", "framework.host_us_per_operator=12", "--json", "-"});
+  const Ran ran = workplace.run({"predict",       "vit_base_patch16_224",
+                                 "--gpus",        "h200",
+                                 "--micro-batch", "64",
+                                 "--precision",   "amp_bf16",
+                                 "--optimizer",   "adamw",
+                                 "--data",        "synthetic",
+                                 "--framework",   "pytorch_ddp@2.11",
+                                 "--set",         "framework.optimizer_kernels=fused",
+                                 "--set",         "framework.fused_attention=true",
+                                 "--set",         "framework.host_us_per_operator=12",
+                                 "--json",        "-"});
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_THAT(parsed(ran.out)["assumptions"], IsEmpty());
 }
@@ -69,9 +76,9 @@ TEST(Inline, what_was_not_said_is_listed_with_what_it_would_change) {
     swing_before = swing;
   }
   EXPECT_THAT(keys, testing::UnorderedElementsAre(
-                        "cluster", "framework", "framework.version",
-                        "framework.optimizer_kernels", "framework.fused_attention",
-                        "framework.host_us_per_operator", "training.optimizer"));
+                        "cluster", "framework", "framework.version", "framework.optimizer_kernels",
+                        "framework.fused_attention", "framework.host_us_per_operator",
+                        "training.optimizer"));
 }
 
 TEST(Inline, unlike_cards_are_compared_at_the_same_global_batch) {
@@ -108,8 +115,9 @@ TEST(Inline, screens_keep_to_their_width_and_to_ascii) {
 
 TEST(Inline, a_job_that_does_not_fit_has_no_time_and_names_the_largest_micro_batch) {
   const ExampleWorkplace workplace;
-  const std::vector<std::string> words{"predict", "vit_base_patch16_224", "--gpus", "gtx1080ti",
-                                       "--micro-batch", "512", "--precision", "fp32"};
+  const std::vector<std::string> words{
+      "predict", "vit_base_patch16_224", "--gpus", "gtx1080ti", "--micro-batch",
+      "512",     "--precision",          "fp32"};
   const Ran ran = workplace.run(words);
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_THAT(ran.out, AllOf(HasSubstr("Does not fit"), HasSubstr("largest micro-batch")));
@@ -135,9 +143,9 @@ TEST(InlineReject, says_what_is_wrong_and_what_to_write) {
   EXPECT_THAT(message({"predict", "vit_b_16", "--gpus", "t4"}), HasSubstr("micro_batch"));
   EXPECT_THAT(message({"predict", "vit_b_61", "--gpus", "t4", "--micro-batch", "8"}),
               HasSubstr("did you mean"));
-  EXPECT_THAT(message({"predict", "vit_b_16", "--gpus", "t4", "--micro-batch", "8", "--precision",
-                       "fp16"}),
-              HasSubstr("training/precision"));
+  EXPECT_THAT(
+      message({"predict", "vit_b_16", "--gpus", "t4", "--micro-batch", "8", "--precision", "fp16"}),
+      HasSubstr("training/precision"));
   EXPECT_THAT(message({"predict", "vit_b_16", "--gpus", "t4", "--micro-batch", "8,8,8"}),
               HasSubstr("micro_batch"));
   EXPECT_THAT(message({"predict", "example.json", "--micro-batch", "8"}),

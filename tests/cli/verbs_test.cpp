@@ -245,7 +245,9 @@ TEST_F(RunVerb, becomes_the_runtime_through_mpirun_and_passes_options_on) {
 }
 
 TEST_F(RunVerb, one_rank_needs_no_mpirun) {
-  workplace_.write("one.json", R"({"schema": "paceline/experiment/1", "model": "vit_digits", "framework": "paceline",
+  workplace_.write(
+      "one.json",
+      R"({"schema": "paceline/experiment/1", "model": "vit_digits", "framework": "paceline",
                                     "training": {"micro_batch": 2}})");
   EXPECT_THAT(run({"run", "one.json"}).out, HasSubstr("train one.json\n"));
   EXPECT_THAT(run({"run", "one.json"}).out, Not(HasSubstr("mpirun")));

@@ -11,8 +11,8 @@
 #include "models/lowering/pytorch.hpp"
 #include "models/memory_plan/memory_plan.hpp"
 
-/// Is PyTorch's Program what PyTorch does? Operators of recorded steps, in order, with the types and
-/// sizes of their tensors, and the bytes that autograd saves (tests/golden/README.md).
+/// Is PyTorch's Program what PyTorch does? Operators of recorded steps, in order, with the types
+/// and sizes of their tensors, and the bytes that autograd saves (tests/golden/README.md).
 namespace paceline::models {
 namespace {
 
@@ -155,7 +155,8 @@ std::int64_t saved_bytes(const Program& program) {
       for (const TensorId id : operation.outputs) written.insert(storage(id));
     } else if (operation.phase == core::Phase::backward && !operation.recomputed) {
       for (const TensorId id : operation.inputs) {
-        const bool loss = program.at(id).elements == 1 && operation.kind == core::OperationKind::fill;
+        const bool loss =
+            program.at(id).elements == 1 && operation.kind == core::OperationKind::fill;
         if (written.contains(storage(id)) && !loss) saved.insert(storage(id));
       }
     }

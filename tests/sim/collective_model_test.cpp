@@ -299,9 +299,10 @@ TEST(CollectiveModel, trees_serve_small_ones_of_many_nodes) {
 TEST(CollectiveModel, unequal_cards_have_no_ll128) {
   const Cluster cluster = hardware_profiles::cluster_of_gpus({"rtx3090", "rtx3060"}, profiles);
   const CollectiveModel model(cluster, all_ranks(cluster));
-  EXPECT_THROW(static_cast<void>(model.estimate(CollectiveKind::all_reduce, core::mib(1),
-                                                {.algorithm = {}, .protocol = CollectiveProtocol::ll128})),
-               core::InvariantError);
+  EXPECT_THROW(
+      static_cast<void>(model.estimate(CollectiveKind::all_reduce, core::mib(1),
+                                       {.algorithm = {}, .protocol = CollectiveProtocol::ll128})),
+      core::InvariantError);
 }
 
 TEST(CollectiveModel, a_point_to_point_has_two_ends) {

@@ -50,13 +50,13 @@ TEST_F(Overrides, values_are_json_or_else_text) {
   EXPECT_EQ(read({"training.micro_batch=[1, 2]"}).training.micro_batch,
             (std::vector<std::int64_t>{1, 2}));
   EXPECT_EQ(read({"model=vit_cifar10"}).model.id, "vit_cifar10");
-  EXPECT_EQ(read({"cluster=folder/with.dots.json"}).cluster, "folder/with.dots.json");
+  EXPECT_EQ(read({"cluster=folder/with.dots.json"}).cluster.name, "folder/with.dots.json");
   EXPECT_FALSE(read({"parallel.overlap=false"}).parallel.overlap);
   EXPECT_EQ(read({"training.learning_rate=3e-4"}).training.learning_rate, 3e-4);
 }
 
 TEST_F(Overrides, a_value_may_hold_equals_signs) {
-  EXPECT_EQ(read({"cluster=a=b.json"}).cluster, "a=b.json");
+  EXPECT_EQ(read({"cluster=a=b.json"}).cluster.name, "a=b.json");
 }
 
 TEST_F(Overrides, later_ones_win) {

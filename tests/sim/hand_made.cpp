@@ -175,6 +175,7 @@ Simulated::Simulated(std::vector<models::Program> programs, const Cluster& clust
 
 models::Experiment small_experiment(std::int64_t world_size) {
   models::Experiment experiment;
+  experiment.framework.name = core::FrameworkKind::paceline;
   experiment.model = {.id = "small",
                       .image_size = 16,
                       .patch_size = 8,

@@ -10,7 +10,7 @@ run_packages=(
   libopenmpi-dev openmpi-bin libeigen3-dev libfmt-dev nlohmann-json3-dev
   libboost-dev libboost-program-options-dev python3-sklearn
 )
-test_packages=(libgtest-dev libgmock-dev procps clang-format-19 clang-tidy-19 python3-jsonschema)
+test_packages=(libgtest-dev libgmock-dev libbenchmark-dev simgrid procps clang-format-19 clang-tidy-19 python3-jsonschema)
 
 case "${1:-}" in
   run) packages=("${run_packages[@]}") ;;

@@ -12,8 +12,8 @@ run_packages=(
   libboost-dev libboost-program-options-dev python3-sklearn
 )
 html_packages=(python3-pip)
-test_packages=(libgtest-dev libgmock-dev procps clang-format-19 clang-tidy-19 python3-jsonschema
-  libhwloc-dev chromium)
+test_packages=(libgtest-dev libgmock-dev libbenchmark-dev simgrid procps clang-format-19
+  clang-tidy-19 python3-jsonschema libhwloc-dev chromium)
 
 case "${1:-}" in
   run) packages=("${run_packages[@]}") ;;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <map>
 
 #include "core/error.hpp"
 #include "core/rates.hpp"
+#include "sim/collectives/exchange_cost.hpp"
 #include "sim/collectives/tuning_constants.hpp"
 
 namespace paceline::sim {
@@ -44,6 +46,26 @@ int channels_of(const GroupFabric& fabric, const Bottleneck& ring) {
   return std::clamp(static_cast<int>(std::lround(2 * lanes)), 2, nccl::most_channels);
 }
 
+/// The tables of groups with as many nodes, as many members on each, and the same card everywhere.
+std::vector<MeasuredCollective> of_group(const hardware_profiles::Cluster& cluster,
+                                         std::span<const int> ranks, const GroupFabric& fabric,
+                                         std::span<const MeasuredCollective> measured) {
+  std::vector<MeasuredCollective> fitting;
+  std::map<int, int> members_of_node;
+  for (const int rank : ranks)
+    ++members_of_node[cluster.slots[static_cast<std::size_t>(rank)].node];
+  for (const MeasuredCollective& table : measured) {
+    const bool same_cards = std::all_of(
+        ranks.begin(), ranks.end(), [&](int rank) { return cluster.gpu_of(rank).id == table.gpu; });
+    const bool same_layout =
+        fabric.nodes() == table.nodes &&
+        std::all_of(members_of_node.begin(), members_of_node.end(),
+                    [&](const auto& node) { return node.second == table.gpus_per_node; });
+    if (same_cards && same_layout && !table.points.empty()) fitting.push_back(table);
+  }
+  return fitting;
+}
+
 const nccl::HopLatency& hop_inside(WayKind kind) {
   return kind == WayKind::nvlink || kind == WayKind::same_device ? nccl::nvlink_hop
                                                                  : nccl::pcie_hop;
@@ -58,14 +80,20 @@ CollectiveModel::Rates::Rates(const GroupFabric& fabric)
       nvls(fabric.nvls_rate()) {}
 
 CollectiveModel::CollectiveModel(const hardware_profiles::Cluster& cluster,
-                                 std::span<const int> ranks)
+                                 std::span<const int> ranks,
+                                 std::span<const MeasuredCollective> measured)
     : own_routes_(std::in_place, cluster),
       fabric_(*own_routes_, ranks),
       rates_(fabric_),
-      channels_(channels_of(fabric_, rates_.ring)) {}
+      channels_(channels_of(fabric_, rates_.ring)),
+      measured_(of_group(cluster, ranks, fabric_, measured)) {}
 
-CollectiveModel::CollectiveModel(const DeviceRoutes& routes, std::span<const int> ranks)
-    : fabric_(routes, ranks), rates_(fabric_), channels_(channels_of(fabric_, rates_.ring)) {}
+CollectiveModel::CollectiveModel(const DeviceRoutes& routes, std::span<const int> ranks,
+                                 std::span<const MeasuredCollective> measured)
+    : fabric_(routes, ranks),
+      rates_(fabric_),
+      channels_(channels_of(fabric_, rates_.ring)),
+      measured_(of_group(routes.cluster(), ranks, fabric_, measured)) {}
 
 bool CollectiveModel::supports(CollectiveKind kind, Algorithm algorithm, Protocol protocol) const {
   const bool exchange =
@@ -282,6 +310,12 @@ CollectiveEstimate CollectiveModel::estimate(CollectiveKind kind, core::Bytes by
         " with " +
         (choice.protocol ? std::string(core::spelling(*choice.protocol)) : "any protocol") +
         " (leave the choice open)");
+  }
+  for (const MeasuredCollective& table : measured_) {
+    if (table.kind != kind) continue;
+    best->time = core::Time::from_us(interpolated_us(table.points, bytes, best->rate));
+    best->measured = true;
+    break;
   }
   return *best;
 }

@@ -2,6 +2,8 @@
 
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "core/quantity.hpp"
 #include "core/time.hpp"
@@ -10,6 +12,15 @@
 #include "sim/collectives/group_fabric.hpp"
 
 namespace paceline::sim {
+
+/// Measured times of one kind of collective over one kind of group.
+struct MeasuredCollective {
+  core::CollectiveKind kind = core::CollectiveKind::all_reduce;
+  std::string gpu;  // id of every member's card
+  int nodes = 1;
+  int gpus_per_node = 1;                                 // on each of them
+  std::vector<hardware_profiles::ExchangePoint> points;  // by rising size, as nccl-tests prints it
+};
 
 /// What a collective over GPUs takes from the last arrival on: time = latency + bytes / rate, where
 /// `bytes` is the size that nccl-tests prints: the whole vector (for reduce_scatter, all_gather and
@@ -21,6 +32,8 @@ struct CollectiveEstimate {
   int channels = 0;
   core::Time latency;
   core::ByteRate rate;  // of `bytes`; 0 where nothing is moved
+  /// `time` comes from a measured table; the rest is still the model's.
+  bool measured = false;
   /// The direction of a link that is busiest, and sets `rate` unless a limit of the protocol does.
   DirectedLink busiest = 0;
 };
@@ -37,13 +50,19 @@ struct CollectiveChoice {
 /// GPUs". Ring, tree (double binary between nodes), NVLS and NVLSTree; pairwise for all_to_all and
 /// point_to_point, ring for the others.
 ///
+/// Where `measured` has the same kind over the same kind of group, its time takes precedence:
+/// interpolated in log(bytes) and log(time), beyond its largest size by its last slope
+/// (`interpolated_us`).
+///
 /// One member: no time. Throws `core::ConfigError` if a rank is no GPU or has no way to another.
 class CollectiveModel {
  public:
   /// The cluster must outlive the object.
-  CollectiveModel(const hardware_profiles::Cluster& cluster, std::span<const int> ranks);
+  CollectiveModel(const hardware_profiles::Cluster& cluster, std::span<const int> ranks,
+                  std::span<const MeasuredCollective> measured = {});
   /// As above, sharing `routes`, which must outlive the object.
-  CollectiveModel(const DeviceRoutes& routes, std::span<const int> ranks);
+  CollectiveModel(const DeviceRoutes& routes, std::span<const int> ranks,
+                  std::span<const MeasuredCollective> measured = {});
   CollectiveModel(const CollectiveModel&) = delete;
   CollectiveModel& operator=(const CollectiveModel&) = delete;
   CollectiveModel(CollectiveModel&&) = delete;
@@ -82,6 +101,7 @@ class CollectiveModel {
   Rates rates_;
   mutable std::optional<Bottleneck> pairwise_;  // found when first asked for: O(members²)
   int channels_ = 1;
+  std::vector<MeasuredCollective> measured_;  // of this kind of group
 };
 
 /// One estimate; for many of the same communicator keep a `CollectiveModel`.

@@ -27,7 +27,8 @@ models::Experiment small_experiment(std::vector<std::int64_t> micro_batch, std::
                       .classes = 10};
   experiment.training.micro_batch = std::move(micro_batch);
   experiment.training.accumulation_steps = accumulation;
-  experiment.parallel = {.world_size = ranks, .bucket_mib = 1, .overlap = overlap};
+  experiment.parallel = {
+      .given_world_size = {}, .world_size = ranks, .bucket_mib = 1, .overlap = overlap};
   return experiment;
 }
 

@@ -1170,11 +1170,20 @@ class OptimizerEmitter {
   template <std::size_t n>
   void all(const std::array<OptimizerOperator, n>& operators, std::string_view role) {
     for (const OptimizerOperator& one : operators) {
+      if (!is_called(one)) continue;
       call(optimizer_kind(), role, one);
       const bool makes_copy =
           one.suffix == ".root" || one.name == std::string_view("aten._foreach_add.List");
       if (makes_copy) temporary();
     }
+  }
+
+  /// torch.optim leaves out what a coefficient of zero makes needless.
+  [[nodiscard]] bool is_called(const OptimizerOperator& one) const {
+    const OptimizerSettings& optimizer = draft_.program.optimizer;
+    if (one.suffix == ".decay") return optimizer.weight_decay != 0.0;
+    if (one.suffix.starts_with(".momentum")) return optimizer.momentum != 0.0;
+    return true;
   }
 
   /// A list of new tensors, as large as the parameters, that the optimizer's last operator reads.
@@ -1196,6 +1205,7 @@ class OptimizerEmitter {
     for (const ParameterSpec& spec : draft_.specs) {
       const std::int64_t value = spec.elements() * core::bytes_per_element(DataType::fp32);
       for (const OptimizerOperator& one : operators) {
+        if (!is_called(one)) continue;
         draft_.add_operation({.kind = optimizer_kind(),
                               .phase = Phase::optimizer,
                               .layer = spec.layer,

@@ -1,7 +1,6 @@
 #include "sim/simulation/gpu_steps.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "core/error.hpp"
 #include "sim/simulation/step_simulation.hpp"
@@ -48,12 +47,15 @@ class GpuRank {
   [[nodiscard]] bool complete() const {
     return next_ == what_.operations.size() && waiting_.empty();
   }
-  [[nodiscard]] std::size_t next() const { return next_; }
+  /// The operation that it cannot end: a collective that others have not reached, else the next.
+  [[nodiscard]] std::size_t stands_at() const {
+    return waiting_.empty() ? next_ : waiting_.front().index;
+  }
 
   /// Closes the step; its results stand until the next `begin_step`.
-  void end_step() {
+  void end_step(const std::vector<Meeting>& meetings) {
     const Time end = std::max(compute_, communication_);
-    add_gap(end, TimelinePhase::exposed_communication);
+    explain_gap(meetings, end, end);
     periods_.push_back(end - step_end_);
     step_begin_ = step_end_;
     step_end_ = end;
@@ -62,6 +64,8 @@ class GpuRank {
   }
   void begin_step() {
     next_ = 0;
+    communicated_.clear();
+    explained_ = 0;
     phases_ = {};
     host_busy_ = {};
     compute_busy_ = {};
@@ -85,15 +89,11 @@ class GpuRank {
     const GpuOperation& operation = what_.operations[next_];
     // Dependencies first: without them nothing moves.
     Time ready;
-    std::optional<std::uint32_t> awaited;
     for (const models::OperationId id :
          what_.program->dependencies_of(models::OperationId(next_))) {
       const Placed& other = placed_[id.index()];
       if (!other.done) return false;
-      if (other.end > ready) {
-        ready = other.end;
-        awaited = what_.operations[id.index()].collective;
-      }
+      ready = std::max(ready, other.end);
     }
     if (!issued_) {
       issue(operation);
@@ -108,7 +108,7 @@ class GpuRank {
       return collective_on_compute(operation, meetings, ready);
     }
     const Time start = std::max({compute_, host_, ready});
-    explain_gap(meetings, ready, awaited, start);
+    explain_gap(meetings, ready, start);
     place(start, start + operation.duration);
     phases_[operation.phase] += operation.duration;
     compute_busy_ += operation.duration;
@@ -118,8 +118,8 @@ class GpuRank {
   }
 
   void issue(const GpuOperation& operation) {
-    // The launch blocks while the queue is full.
-    if (ends_.size() >= launch_queue) {
+    // The launch blocks while the compute stream's queue is full.
+    if (operation.stream == Stream::compute && ends_.size() >= launch_queue) {
       host_ = std::max(host_, ends_[oldest_]);
       oldest_ = (oldest_ + 1) % launch_queue;
     }
@@ -139,7 +139,7 @@ class GpuRank {
     Meeting& meeting = meetings[operation.collective];
     if (!arrived_) {
       const Time start = std::max({compute_, host_, ready});
-      explain_gap(meetings, ready, std::nullopt, start);
+      explain_gap(meetings, ready, start);
       compute_ = start;
       arrive(meeting, start, operation.duration);
       arrived_ = true;
@@ -175,6 +175,7 @@ class GpuRank {
       }
       if (!meeting.complete) return moved;
       placed_[index] = {communication_start_, meeting.end, true};
+      communicated_.push_back(index);
       communication_ = meeting.end;
       communication_arrived_ = false;
       waiting_.erase(waiting_.begin());
@@ -192,14 +193,18 @@ class GpuRank {
     issued_ = false;
   }
 
-  /// What the compute stream waited for up to `start`.
-  void explain_gap(const std::vector<Meeting>& meetings, Time ready,
-                   std::optional<std::uint32_t> awaited, Time start) {
-    if (start <= compute_) return;
-    if (awaited && *awaited != no_gpu_collective && ready > compute_) {
-      const Meeting& meeting = meetings[*awaited];
-      add_gap(std::min(meeting.last_arrival, ready), TimelinePhase::straggler_wait);
-      add_gap(ready, TimelinePhase::exposed_communication);
+  /// What the compute stream waited for up to `start`: until `ready` for the communication stream,
+  /// one collective after the other, each first for its issue, then for the last member, then for
+  /// its end; after that for the host.
+  void explain_gap(const std::vector<Meeting>& meetings, Time ready, Time start) {
+    for (; explained_ < communicated_.size(); ++explained_) {
+      const std::size_t index = communicated_[explained_];
+      const Placed& placed = placed_[index];
+      if (placed.end > ready) break;
+      add_gap(placed.begin, TimelinePhase::host_bound_idle);
+      add_gap(meetings[what_.operations[index].collective].last_arrival,
+              TimelinePhase::straggler_wait);
+      add_gap(placed.end, TimelinePhase::exposed_communication);
     }
     add_gap(start, TimelinePhase::host_bound_idle);
   }
@@ -218,7 +223,9 @@ class GpuRank {
     std::size_t index;
     Time ready;
   };
-  std::vector<Waiting> waiting_;  // issued to the communication stream
+  std::vector<Waiting> waiting_;           // issued to the communication stream
+  std::vector<std::size_t> communicated_;  // ended on it in this step
+  std::size_t explained_ = 0;              // of those: they lie before `compute_`
   std::size_t next_ = 0;
   bool issued_ = false, arrived_ = false, communication_arrived_ = false;
   Time host_, compute_, communication_, communication_start_;
@@ -239,7 +246,7 @@ std::size_t collectives_of(const GpuRankClass& what) {
                                   const std::vector<GpuRank>& ranks) {
   std::string text = "ranks wait for each other for ever:";
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    const std::size_t next = ranks[i].next();
+    const std::size_t next = ranks[i].stands_at();
     const models::Program& program = *classes[i].program;
     text += " rank " + std::to_string(program.rank) + " in " +
             (next < program.operations.size() ? program.operations[next].name() : "its end") + ";";
@@ -279,9 +286,11 @@ GpuSimulationResult simulate_gpu_steps(std::span<const GpuRankClass> classes) {
   std::vector<GpuRank> ranks;
   ranks.reserve(classes.size());
   for (const GpuRankClass& one : classes) ranks.emplace_back(one, classes.size());
+  std::size_t collectives = 0;  // unequal counts end as a deadlock
+  for (const GpuRankClass& one : classes) collectives = std::max(collectives, collectives_of(one));
   std::vector<Meeting> meetings;
   while (result.steps < most_steps && !result.periodic) {
-    meetings.assign(collectives_of(classes.front()), Meeting{});
+    meetings.assign(collectives, Meeting{});
     for (GpuRank& rank : ranks) rank.begin_step();
     const auto all_complete = [&] {
       return std::all_of(ranks.begin(), ranks.end(), [](const auto& r) { return r.complete(); });
@@ -291,7 +300,7 @@ GpuSimulationResult simulate_gpu_steps(std::span<const GpuRankClass> classes) {
       for (GpuRank& rank : ranks) moved = rank.advance(meetings) || moved;
       if (!moved && !all_complete()) report_deadlock(classes, ranks);
     }
-    for (GpuRank& rank : ranks) rank.end_step();
+    for (GpuRank& rank : ranks) rank.end_step(meetings);
     ++result.steps;
     result.periodic = same_period(ranks);
   }

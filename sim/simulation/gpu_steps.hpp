@@ -62,11 +62,12 @@ struct GpuSimulationResult {
 /// Repeats the step until two consecutive periods of every class agree to the picosecond, at most
 /// `most_steps` times.
 ///
-/// The host issues operations in order, at most `launch_queue` ahead of the device. An operation
-/// starts when it is issued, the one before it on its stream has ended, and its dependencies have.
-/// A collective starts on each rank like any operation, and ends on all `duration` after the last
-/// has started. The compute stream's gaps are: straggler wait until the last member of the awaited
-/// collective arrived, exposed communication until it ended, else host-bound idle.
+/// The host issues operations in order, at most `launch_queue` of the compute stream ahead of the
+/// device. An operation starts when it is issued, the one before it on its stream has ended, and its
+/// dependencies have. A collective starts on each rank like any operation, and ends on all
+/// `duration` after the last has started. While the compute stream waits for the communication
+/// stream, each of its collectives is straggler wait from its start on this rank until the last
+/// member has started it, and exposed communication until it ended; all else is host-bound idle.
 ///
 /// All members of all collectives are in `classes`. Throws `core::RunError` if classes wait for
 /// each other for ever.

@@ -102,7 +102,7 @@ TEST(DeviceRoutes, between_nodes_data_leaves_by_the_nearest_nic) {
 TEST(DeviceRoutes, spines_are_taken_in_turn) {
   const Cluster cluster = nodes(
       "hgx_h100", 4,
-      R"({"kind": "leaf_spine", "nodes_per_leaf": 2, "spines": 2, "link": {"bandwidth_gbit_per_s": 400}})");
+      R"({"kind": "leaf_spine", "nodes_per_leaf": 2, "spines": 2, "link": {"bandwidth_gbit_per_s": 400}, "uplink": {"bandwidth_gbit_per_s": 400}})");
   const DeviceRoutes routes(cluster);
   std::set<std::string> spines;
   for (const int from : {0, 8}) {

@@ -63,8 +63,8 @@ struct GpuSimulationResult {
 /// `most_steps` times.
 ///
 /// The host issues operations in order, at most `launch_queue` of the compute stream ahead of the
-/// device. An operation starts when it is issued, the one before it on its stream has ended, and its
-/// dependencies have. A collective starts on each rank like any operation, and ends on all
+/// device. An operation starts when it is issued, the one before it on its stream has ended, and
+/// its dependencies have. A collective starts on each rank like any operation, and ends on all
 /// `duration` after the last has started. While the compute stream waits for the communication
 /// stream, each of its collectives is straggler wait from its start on this rank until the last
 /// member has started it, and exposed communication until it ended; all else is host-bound idle.

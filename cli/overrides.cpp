@@ -163,9 +163,9 @@ std::vector<std::string> devices_of(const std::string& gpus) {
     const std::vector<std::string> parts = separated(one, ':');
     const auto count = parts.size() == 2 ? index_of(parts[1]) : std::optional<std::size_t>(1);
     if (parts[0].empty() || parts.size() > 2 || !count || *count < 1 || *count > most) {
-      throw core::UsageError("--gpus " + gpus + ": \"" + one +
-                             "\" is no card (write a name, or name:count, separated by commas, as "
-                             "rtx3090,gtx1080ti or a100_sxm4_80gb:8)");
+      throw core::UsageError(std::string("--gpus ").append(gpus).append(": \"").append(one).append(
+          "\" is no card (write a name, or name:count, separated by commas, as "
+          "rtx3090,gtx1080ti or a100_sxm4_80gb:8)"));
     }
     devices.insert(devices.end(), *count, parts[0]);
   }

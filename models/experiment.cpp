@@ -477,7 +477,7 @@ std::int64_t world_size_of(const Experiment& experiment) {
   if (experiment.parallel.given_world_size) return *experiment.parallel.given_world_size;
   const std::size_t devices = experiment.cluster.devices.size();
   const std::size_t batches = experiment.training.micro_batch.size();
-  return static_cast<std::int64_t>(std::max({devices, batches, std::size_t{1}}));
+  return static_cast<std::int64_t>(devices > 0 ? devices : std::max(batches, std::size_t{1}));
 }
 
 void check_list_length(const Experiment& experiment, const Cursor& cursor) {

@@ -68,8 +68,8 @@ struct Training {
 };
 
 struct Parallel {
-  /// As the file says it. Left out: as many as an inline cluster has devices or the micro-batch has
-  /// entries, else one.
+  /// As the file says it. Left out: as many as an inline cluster has devices, else as the
+  /// micro-batch has entries.
   std::optional<std::int64_t> given_world_size;
   std::int64_t world_size = 1;  // ranks; what counts
   std::int64_t bucket_mib = 25;

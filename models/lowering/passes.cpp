@@ -159,9 +159,9 @@ void pass_clip(Draft& draft) {
   if (!draft.program.optimizer.clip_norm) return;
   const auto count = static_cast<std::int64_t>(draft.buckets.size());
   const TensorId squares = draft.add_tensor(
-      {.role = "squares", .category = MemoryCategory::workspace, .elements = count});
+      {.role = "squares", .category = MemoryCategory::optimizer_state, .elements = count});
   const TensorId coefficient = draft.add_tensor(
-      {.role = "clip_coefficient", .category = MemoryCategory::workspace, .elements = 1});
+      {.role = "clip_coefficient", .category = MemoryCategory::optimizer_state, .elements = 1});
   const auto operation = [&](OperationKind kind, std::string_view role, int bucket,
                              std::int64_t elements, TensorList inputs, TensorList outputs) {
     draft.add_operation({.kind = kind,
@@ -175,7 +175,7 @@ void pass_clip(Draft& draft) {
   for (int number = 0; number < static_cast<int>(count); ++number) {
     const Draft::Bucket& bucket = draft.buckets[static_cast<std::size_t>(number)];
     const TensorId square = draft.add_tensor(
-        {.role = "square", .bucket = number, .category = MemoryCategory::workspace, .elements = 1});
+        {.role = "square", .bucket = number, .category = MemoryCategory::optimizer_state, .elements = 1});
     lay_into(draft, square, squares, number);
     operation(OperationKind::gradient_norm, "gradient_norm", number, bucket.elements,
               {bucket.gradients}, {square});

@@ -62,10 +62,11 @@ TEST_F(BadUsage, the_name_of_operands_inside_is_no_option) {
 
 TEST_F(BadUsage, operands_are_counted) {
   EXPECT_EQ(message_of({"predict"}),
-            "paceline predict: needs EXPERIMENT (`paceline help predict` shows all)\n");
+            "paceline predict: needs EXPERIMENT | MODEL --gpus LIST (`paceline help predict` shows "
+            "all)\n");
   EXPECT_THAT(message_of({"compare", "predicted.json"}), HasSubstr("needs REPORT REPORT…"));
   EXPECT_THAT(message_of({"predict", "experiment.json", "again.json"}),
-              HasSubstr("does not know what to do with \"again.json\" (takes EXPERIMENT)"));
+              HasSubstr("does not know what to do with \"again.json\" (takes EXPERIMENT | MODEL --gpus LIST)"));
   EXPECT_THAT(message_of({"scoreboard", "runs"}), HasSubstr("\"runs\" (takes no operand)"));
   EXPECT_THAT(message_of({"check"}), HasSubstr("needs FILE…"));
   EXPECT_THAT(message_of({"help", "predict", "compare"}), HasSubstr("must be one verb"));

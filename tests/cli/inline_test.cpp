@@ -68,7 +68,8 @@ TEST(Inline, what_was_not_said_is_listed_with_what_it_would_change) {
   ASSERT_EQ(ran.code, 0) << ran.err;
   std::vector<std::string> keys;
   double swing_before = 1e300;
-  for (const auto& one : parsed(ran.out)["assumptions"]) {
+  const core::Json report = parsed(ran.out);
+  for (const auto& one : report["assumptions"]) {
     keys.push_back(one["key"]);
     const double swing =
         one["step_time_us_high"].get<double>() - one["step_time_us_low"].get<double>();

@@ -86,14 +86,14 @@ TEST_F(Verbs, predict_follows_set) {
   EXPECT_THAT(ran.out, HasSubstr("2 ranks with 4 + 8 images = 12 images a step"));
 }
 
-TEST_F(Verbs, predict_saves_the_experiment_with_its_defaults) {
+TEST_F(Verbs, predict_saves_what_was_given) {
   ASSERT_EQ(
       run({"predict", "experiment.json", "--set", "training.epochs=3", "--save", "s.json"}).code,
       0);
   EXPECT_EQ(run({"check", "s.json"}).out, "ok  s.json  experiment\n");
   const core::Json saved = parsed(workplace_->read("s.json"));
   EXPECT_EQ(saved["training"]["epochs"], 3);
-  EXPECT_EQ(saved["training"]["optimizer"], "adamw");
+  EXPECT_FALSE(saved["training"].contains("optimizer"));  // a default, which may change
 }
 
 TEST_F(Verbs, predict_writes_a_trace) {

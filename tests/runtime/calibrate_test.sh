@@ -34,7 +34,8 @@ for level in measured["levels"]:
     for group, classes in needed.items():
         for kernel_class in classes:
             found = len(shapes.get(kernel_class, []))
-            assert found >= 5, f"{group}: {found} shapes of {kernel_class}"
+            fewest = 1 if kernel_class == "clip_coefficient" else 5  # one number a bucket
+            assert found >= fewest, f"{group}: {found} shapes of {kernel_class}"
 for what, fewest in (("exchanges", 9), ("reductions", 9), ("collectives", 8)):
     sizes = [entry["bytes"] for entry in measured[what]]
     assert len(sizes) >= fewest and min(sizes) <= 1024 and max(sizes) >= 8 << 20, what

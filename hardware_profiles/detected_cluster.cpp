@@ -190,8 +190,8 @@ void Machine::find_sockets() {
   std::map<int, std::size_t> of_numa;
   sockets_ = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    if (topology_.numa_node[i]) {
-      const auto [found, is_new] = of_numa.emplace(*topology_.numa_node[i], sockets_);
+    if (const auto& numa_node = topology_.numa_node[i]) {
+      const auto [found, is_new] = of_numa.emplace(*numa_node, sockets_);
       if (is_new) ++sockets_;
       socket[i] = found->second;
     }
@@ -301,15 +301,17 @@ void Machine::add_pcie_links() {
   for (std::size_t i = 0; i < count; ++i) {
     const bool is_card = i < cards_.size();
     const std::string from = is_card ? gpu_id(i) : "nic" + std::to_string(i - cards_.size());
+    const auto& pcie_switch = switch_of_[i];
     const std::string to =
-        switch_of_[i] ? "pcie_switch" + std::to_string(*switch_of_[i]) : cpu_id(socket_of_[i]);
+        pcie_switch ? "pcie_switch" + std::to_string(*pcie_switch) : cpu_id(socket_of_[i]);
     links.push_back(link_between(from, to, LinkKind::pcie, is_card ? rates[i] : fastest,
                                  is_card ? from_nvidia_smi : assumed));
   }
   std::set<std::size_t> joined;
   for (std::size_t i = 0; i < count; ++i) {
-    if (!switch_of_[i] || !joined.insert(*switch_of_[i]).second) continue;
-    links.push_back(link_between("pcie_switch" + std::to_string(*switch_of_[i]),
+    const auto& pcie_switch = switch_of_[i];
+    if (!pcie_switch || !joined.insert(*pcie_switch).second) continue;
+    links.push_back(link_between("pcie_switch" + std::to_string(*pcie_switch),
                                  cpu_id(socket_of_[i]), LinkKind::pcie, fastest, assumed));
     note(
         "The way from a PCI Express switch to its CPU is assumed to be as wide as the widest "
@@ -329,20 +331,25 @@ void Machine::add_pcie_links() {
   }
 }
 
+/// Throws `core::ConfigError` if the card has none.
+const Nvlink& nvlink_of(const Gpu& gpu, std::size_t index, const std::string& file) {
+  if (gpu.nvlink) return *gpu.nvlink;
+  throw core::ConfigError(
+      file, "",
+      fmt::format(
+          "shows NVLink at GPU{}, but the gpu file of {} has none (name the card that it is "
+          "with --card)",
+          index, gpu.id));
+}
+
 double Machine::nvlink_gb_per_s(std::size_t a, std::size_t b) const {
   double rate = 0;
   for (const std::size_t end : {a, b}) {
-    const auto& nvlink = cards_[end]->nvlink;
-    if (!nvlink) {
-      throw core::ConfigError(
-          texts_.topology->name, "",
-          fmt::format("shows NVLink at GPU{}, but the gpu file of {} has none (name the card that "
-                      "it is with --card)",
-                      end, cards_[end]->id));
-    }
+    const std::string file = texts_.topology ? texts_.topology->name : "topology";
+    const Nvlink& nvlink = nvlink_of(*cards_[end], end, file);
     const double here =
-        std::min(topology_.paths[a][b].nvlinks * gb_per_s_of_a_link(nvlink->generation),
-                 nvlink->bandwidth_gb_per_s_per_direction);
+        std::min(topology_.paths[a][b].nvlinks * gb_per_s_of_a_link(nvlink.generation),
+                 nvlink.bandwidth_gb_per_s_per_direction);
     rate = end == a ? here : std::min(rate, here);
   }
   return rate;
@@ -359,9 +366,9 @@ void Machine::add_nvlinks() {
       rates[i][j] = nvlink_gb_per_s(i, j);
       claimed += rates[i][j];
     }
-    if (claimed > 0) {
-      most_claimed =
-          std::max(most_claimed, claimed / cards_[i]->nvlink->bandwidth_gb_per_s_per_direction);
+    const auto& nvlink = cards_[i]->nvlink;
+    if (claimed > 0 && nvlink) {
+      most_claimed = std::max(most_claimed, claimed / nvlink->bandwidth_gb_per_s_per_direction);
     }
   }
   if (most_claimed == 0) return;

@@ -132,7 +132,7 @@ class PrecisionPass {
       if (value.category == MemoryCategory::activations && !value.persistent) value.type = type_;
     }
     // What joins the stream of residuals is fp32.
-    for (Operation& operation : program.operations) {
+    for (const Operation& operation : program.operations) {
       if (operation.kind != OperationKind::add && operation.kind != OperationKind::embed_tokens) {
         continue;
       }

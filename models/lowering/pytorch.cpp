@@ -208,67 +208,20 @@ class PytorchTranslation {
       case OperationKind::attention_gradient:
         return rules_.fused_attention ? attention_gradient(operation)
                                       : unfused_attention_gradient(operation);
-      case OperationKind::gelu: {
-        const TensorId x = in(0);
-        const TensorId y = make(elements_of(x), type_of(x));
-        set(operation.outputs[0], y);
-        call({.kind = OperationKind::gelu,
-              .name = "aten.gelu.default",
-              .suffix = {},
-              .shape = operation.shape,
-              .inputs = {x},
-              .outputs = {y},
-              .type = type_of(x)});
-        if (operation.recomputed && half_) cast_last_weights(operation.layer);
-        return;
-      }
-      case OperationKind::gelu_gradient: {
-        const TensorId dy = in(0);
-        const TensorId x = in(1);
-        const TensorId dx = make(elements_of(x), type_of(x));
-        set(operation.outputs[0], dx);
-        call({.kind = OperationKind::gelu_gradient,
-              .name = "aten.gelu_backward.default",
-              .suffix = {},
-              .shape = operation.shape,
-              .inputs = {dy, x},
-              .outputs = {dx},
-              .type = type_of(x)});
-        return;
-      }
-      case OperationKind::add: {
-        // The stream of residuals is fp32; a branch joins it in its own type.
-        const bool forward = operation.phase == Phase::forward || operation.recomputed;
-        const TensorId a = in(0);
-        const TensorId b = in(1);
-        const TensorId sum = make(elements_of(a), DataType::fp32);
-        set(operation.outputs[0], sum);
-        call({.kind = OperationKind::add,
-              .name = "aten.add.Tensor",
-              .suffix = {},
-              .shape = operation.shape,
-              .inputs = forward ? TensorList{a, b} : TensorList{b, a},
-              .outputs = {sum}});
-        return;
-      }
+      case OperationKind::gelu:
+        return gelu(operation);
+      case OperationKind::gelu_gradient:
+        return gelu_gradient(operation);
+      case OperationKind::add:
+        return add(operation);
       case OperationKind::select_class_token:
         set(operation.outputs[0], view(in(0), 0, program.at(operation.outputs[0]).elements));
         return;
       case OperationKind::select_class_token_gradient:
         return pool_gradient(operation, OperationKind::select_class_token_gradient,
                              "aten.select_backward.default", 2);
-      case OperationKind::mean_pool: {
-        const TensorId rows = make(program.at(operation.outputs[0]).elements, DataType::fp32);
-        const TensorId x = in(0);
-        set(operation.outputs[0], rows);
-        call({.kind = OperationKind::mean_pool,
-              .name = "aten.mean.dim",
-              .suffix = {},
-              .shape = operation.shape,
-              .inputs = {x},
-              .outputs = {rows}});
-        return;
-      }
+      case OperationKind::mean_pool:
+        return mean_pool(operation);
       case OperationKind::mean_pool_gradient:
         return pool_gradient(operation, OperationKind::mean_pool_gradient, "aten.div.Scalar", 1);
       case OperationKind::cross_entropy:
@@ -279,6 +232,61 @@ class PytorchTranslation {
         throw core::InvariantError("operation " + operation.name() +
                                    " has no form in PyTorch's Program");
     }
+  }
+
+  void gelu(const Operation& operation) {
+    const TensorId x = actual(operation.inputs[0]);
+    const TensorId y = make(elements_of(x), type_of(x));
+    set(operation.outputs[0], y);
+    call({.kind = OperationKind::gelu,
+          .name = "aten.gelu.default",
+          .suffix = {},
+          .shape = operation.shape,
+          .inputs = {x},
+          .outputs = {y},
+          .type = type_of(x)});
+    if (operation.recomputed && half_) cast_last_weights(operation.layer);
+  }
+
+  void gelu_gradient(const Operation& operation) {
+    const TensorId dy = actual(operation.inputs[0]);
+    const TensorId x = actual(operation.inputs[1]);
+    const TensorId dx = make(elements_of(x), type_of(x));
+    set(operation.outputs[0], dx);
+    call({.kind = OperationKind::gelu_gradient,
+          .name = "aten.gelu_backward.default",
+          .suffix = {},
+          .shape = operation.shape,
+          .inputs = {dy, x},
+          .outputs = {dx},
+          .type = type_of(x)});
+  }
+
+  /// The stream of residuals is fp32; a branch joins it in its own type.
+  void add(const Operation& operation) {
+    const bool forward = operation.phase == Phase::forward || operation.recomputed;
+    const TensorId a = actual(operation.inputs[0]);
+    const TensorId b = actual(operation.inputs[1]);
+    const TensorId sum = make(elements_of(a), DataType::fp32);
+    set(operation.outputs[0], sum);
+    call({.kind = OperationKind::add,
+          .name = "aten.add.Tensor",
+          .suffix = {},
+          .shape = operation.shape,
+          .inputs = forward ? TensorList{a, b} : TensorList{b, a},
+          .outputs = {sum}});
+  }
+
+  void mean_pool(const Operation& operation) {
+    const TensorId rows =
+        make(canonical_.program.at(operation.outputs[0]).elements, DataType::fp32);
+    set(operation.outputs[0], rows);
+    call({.kind = OperationKind::mean_pool,
+          .name = "aten.mean.dim",
+          .suffix = {},
+          .shape = operation.shape,
+          .inputs = {actual(operation.inputs[0])},
+          .outputs = {rows}});
   }
 
   void load_batch(const Operation& operation) {

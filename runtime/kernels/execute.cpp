@@ -64,6 +64,61 @@ class Operands {
   Storage<Scalar>& storage_;
 };
 
+double clip_norm_of(const Program& program) {
+  if (const auto& norm = program.optimizer.clip_norm) return *norm;
+  throw core::InvariantError("a Program without a clip norm clips gradients");
+}
+
+template <class Scalar>
+void embed(const Operands<Scalar>& on, bool class_token, models::WorkCount& count) {
+  const auto& shape = on.template shape<models::TokensShape>();
+  if (class_token) {
+    return embed_tokens<Scalar>(shape, on.in(0), on.in(1), on.in(2), on.out(0), count);
+  }
+  embed_tokens<Scalar>(shape, on.in(0), {}, on.in(1), on.out(0), count);
+}
+
+template <class Scalar>
+void embed_gradient(const Operands<Scalar>& on, bool class_token, models::WorkCount& count) {
+  const auto& shape = on.template shape<models::TokensShape>();
+  if (class_token) {
+    return embed_tokens_gradient<Scalar>(shape, on.in(0), on.out(0), on.out(1), on.out(2),
+                                         on.write(1), count);
+  }
+  embed_tokens_gradient<Scalar>(shape, on.in(0), on.out(0), {}, on.out(1), on.write(1), count);
+}
+
+/// Clipping and the optimizer.
+template <class Scalar>
+void execute_update(const Operands<Scalar>& on, const Program& program, const Operation& operation,
+                    std::int64_t optimizer_step, models::WorkCount& count) {
+  switch (operation.kind) {
+    case OperationKind::adamw:
+      return adamw<Scalar>(on.template shape<models::ElementsShape>(), program.optimizer,
+                           optimizer_step, on.in(0), on.out(0), on.out(1), on.out(2), count);
+    case OperationKind::sgd:
+      return sgd<Scalar>(on.template shape<models::ElementsShape>(),
+                         {.learning_rate = program.optimizer.learning_rate,
+                          .momentum = program.optimizer.momentum,
+                          .weight_decay = program.optimizer.weight_decay},
+                         on.in(0), on.out(0), on.optional_out(1), count);
+    case OperationKind::gradient_norm:
+      return gradient_norm<Scalar>(on.template shape<models::ElementsShape>(), on.in(0), on.out(0),
+                                   count);
+    case OperationKind::clip_coefficient:
+      return clip_coefficient<Scalar>(on.template shape<models::ElementsShape>(),
+                                      clip_norm_of(program), on.in(0), on.out(0), count);
+    case OperationKind::scale:
+      return scale<Scalar>(on.template shape<models::ElementsShape>(), on.in(1), on.out(0), count);
+    default:
+      break;
+  }
+  throw core::InvariantError("operation " + operation.name() +
+                             " is no kernel (the interpreter "
+                             "executes " +
+                             std::string(core::spelling(operation.kind)) + ")");
+}
+
 }  // namespace
 
 template <class Scalar>
@@ -82,18 +137,9 @@ void execute(const Program& program, const Operation& operation, Storage<Scalar>
       return bias_gradient<Scalar>(on.template shape<models::RowsShape>(), on.in(0), on.out(0),
                                    on.write(0), count);
     case OperationKind::embed_tokens:
-      return model.class_token
-                 ? embed_tokens<Scalar>(on.template shape<models::TokensShape>(), on.in(0),
-                                        on.in(1), on.in(2), on.out(0), count)
-                 : embed_tokens<Scalar>(on.template shape<models::TokensShape>(), on.in(0), {},
-                                        on.in(1), on.out(0), count);
+      return embed(on, model.class_token, count);
     case OperationKind::embed_tokens_gradient:
-      return model.class_token
-                 ? embed_tokens_gradient<Scalar>(on.template shape<models::TokensShape>(), on.in(0),
-                                                 on.out(0), on.out(1), on.out(2), on.write(1),
-                                                 count)
-                 : embed_tokens_gradient<Scalar>(on.template shape<models::TokensShape>(), on.in(0),
-                                                 on.out(0), {}, on.out(1), on.write(1), count);
+      return embed_gradient(on, model.class_token, count);
     case OperationKind::layer_norm:
       return layer_norm<Scalar>(on.template shape<models::RowsShape>(), model.layer_norm_epsilon,
                                 on.in(0), on.in(1), on.in(2), on.out(0), on.out(1), on.out(2),
@@ -129,37 +175,15 @@ void execute(const Program& program, const Operation& operation, Storage<Scalar>
     case OperationKind::cross_entropy_gradient:
       return cross_entropy_gradient<Scalar>(on.template shape<models::LossShape>(), on.in(0),
                                             on.labels(1), on.out(0), count);
-    case OperationKind::adamw:
-      return adamw<Scalar>(on.template shape<models::ElementsShape>(), program.optimizer,
-                           optimizer_step, on.in(0), on.out(0), on.out(1), on.out(2), count);
     case OperationKind::mean_pool:
       return mean_pool<Scalar>(on.template shape<models::TokensShape>(), on.in(0), on.out(0),
                                count);
     case OperationKind::mean_pool_gradient:
       return mean_pool_gradient<Scalar>(on.template shape<models::TokensShape>(), on.in(0),
                                         on.out(0), count);
-    case OperationKind::sgd:
-      return sgd<Scalar>(on.template shape<models::ElementsShape>(),
-                         {.learning_rate = program.optimizer.learning_rate,
-                          .momentum = program.optimizer.momentum,
-                          .weight_decay = program.optimizer.weight_decay},
-                         on.in(0), on.out(0), on.optional_out(1), count);
-    case OperationKind::gradient_norm:
-      return gradient_norm<Scalar>(on.template shape<models::ElementsShape>(), on.in(0), on.out(0),
-                                   count);
-    case OperationKind::clip_coefficient:
-      return clip_coefficient<Scalar>(on.template shape<models::ElementsShape>(),
-                                      program.optimizer.clip_norm.value(), on.in(0), on.out(0),
-                                      count);
-    case OperationKind::scale:
-      return scale<Scalar>(on.template shape<models::ElementsShape>(), on.in(1), on.out(0), count);
     default:
-      break;
+      return execute_update(on, program, operation, optimizer_step, count);
   }
-  throw core::InvariantError("operation " + operation.name() +
-                             " is no kernel (the interpreter "
-                             "executes " +
-                             std::string(core::spelling(operation.kind)) + ")");
 }
 
 template decltype(execute<float>) execute<float>;

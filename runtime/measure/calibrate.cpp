@@ -29,7 +29,7 @@ constexpr double us_per_ns = 1e-3;
 
 /// A one-block model at one batch: a place where kernels are measured.
 struct CalibrationPoint {
-  std::int64_t width, heads, image_size, patch_size, batch;
+  std::int64_t width = 0, heads = 0, image_size = 0, patch_size = 0, batch = 0;
   /// Five points of all sizes train with SGD, clipped gradients and a mean over tokens, the others
   /// with AdamW and a class token.
   core::OptimizerKind optimizer = core::OptimizerKind::adamw;

@@ -206,11 +206,13 @@ core::Trace measured_trace(const std::vector<models::Program>& programs, const T
     }
     origin_us = std::min(origin_us, by_rank.back().front().begin_us);
   }
+  trace.ranks.reserve(by_rank.size());
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
     trace.ranks.push_back({static_cast<int>(rank), "cpu_rank"});
     RankEvents events(programs[rank], origin_us, trace);
     for (std::size_t step = 0; step < count; ++step) {
       std::vector<double> last_joined_us;
+      last_joined_us.reserve(world.joined_us.size());
       for (const auto& [operation, joined] : world.joined_us) {
         last_joined_us.push_back(joined[first + step]);
       }

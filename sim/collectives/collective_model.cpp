@@ -22,7 +22,9 @@ constexpr double giga = 1e9;
 /// The 2.5 us of a message over InfiniBand are in NCCL's hop; a slower network adds the rest.
 constexpr double planned_network_us = 2.5;
 
-int log2_of(int nodes) { return std::bit_width(static_cast<unsigned>(nodes)) - 1; }
+int log2_of(int nodes) {
+  return static_cast<int>(std::bit_width(static_cast<unsigned>(nodes))) - 1;
+}
 
 /// Steps of a ring, of which each passes bytes / members on.
 int ring_steps(CollectiveKind kind, int members) {
@@ -167,10 +169,11 @@ double CollectiveModel::latency_us(CollectiveKind kind, Algorithm algorithm, Pro
                                    double bytes) const {
   const int nodes = fabric_.nodes();
   const auto& hop = hop_inside(fabric_.kind_inside());
+  const int members_of_node = static_cast<int>(fabric_.members()) / nodes;
   switch (algorithm) {
     case Algorithm::tree:
       return nccl::tree_base_us[protocol] +
-             2 * ((fabric_.members() / nodes - 1) * hop.tree_us[protocol] +
+             2 * ((members_of_node - 1) * hop.tree_us[protocol] +
                   (nodes > 1 ? log2_of(nodes) * network_hop_us(algorithm, protocol) : 0));
     case Algorithm::nvls:
       return nccl::nvls_us;

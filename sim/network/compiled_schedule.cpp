@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "core/error.hpp"
 
@@ -179,16 +180,17 @@ CompiledSchedule compile_ring(core::CollectiveKind kind, int members, core::Byte
   const auto steps = static_cast<std::uint32_t>(ring_steps(kind, members));
   compiled.steps_of.assign(size, steps);
   compiled.lane_begin.assign(1, 0);
-  if (steps > 0) compiled.ring = CompiledSchedule::Ring{kind, {}, {}};
+  CompiledSchedule::Ring ring{kind, {}, {}};
   for (std::uint32_t m = 0; m < size; ++m) {
     if (steps > 0) {
-      compiled.ring->ways.push_back(way_of(static_cast<int>(m), static_cast<int>((m + 1) % size)));
-      compiled.ring->slices.push_back(slice_bytes(static_cast<int>(m), members, bytes));
+      ring.ways.push_back(way_of(static_cast<int>(m), static_cast<int>((m + 1) % size)));
+      ring.slices.push_back(slice_bytes(static_cast<int>(m), members, bytes));
       compiled.first_step.push_back(m);
       compiled.member_of.push_back(m);
     }
     compiled.lane_begin.push_back(static_cast<std::uint32_t>(compiled.first_step.size()));
   }
+  if (steps > 0) compiled.ring = std::move(ring);
   return compiled;
 }
 

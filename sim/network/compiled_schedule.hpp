@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/quantity.hpp"
 #include "core/time.hpp"
 #include "models/schedules/schedule.hpp"
@@ -49,8 +50,10 @@ struct CompiledSchedule {
   [[nodiscard]] std::size_t members() const { return steps_of.size(); }
   [[nodiscard]] std::size_t step_count() const;
   [[nodiscard]] Step step(std::size_t index) const;
-  /// Of a ring: the slice that a member sends in its step.
+  /// Of a ring: the slice that a member sends in its step. Throws `core::InvariantError` for
+  /// others.
   [[nodiscard]] std::uint32_t sent_slice(std::uint32_t member, std::uint32_t step) const {
+    if (!ring) throw core::InvariantError("a schedule that is no ring has no slices");
     const auto size = static_cast<std::uint32_t>(ring->slices.size());
     std::uint32_t back = step;  // member − back
     if (ring->kind == core::CollectiveKind::all_reduce && step + 1 >= size) back = step - size;

@@ -50,8 +50,8 @@ constexpr int hopper = 90;
 core::Bytes workspace_of(const Gpu& gpu) {
   constexpr std::int64_t threads = 2;
   constexpr std::int64_t kib = 1024;
-  constexpr std::int64_t large_kib = 4096 * 8;           // compute capability 9.0
-  constexpr std::int64_t small_kib = 4096 * 2 + 16 * 8;  // others
+  constexpr std::int64_t large_kib = INT64_C(4096) * 8;                    // compute capability 9.0
+  constexpr std::int64_t small_kib = INT64_C(4096) * 2 + INT64_C(16) * 8;  // others
   const bool large = gpu.compute_capability_number() == hopper;
   return core::Bytes(threads * kib * (large ? large_kib : small_kib));
 }
@@ -317,6 +317,7 @@ core::Time step_with_links(const Experiment& experiment, const Cluster& cluster,
   std::iota(all.begin(), all.end(), 0);
   const CollectiveModel model(changed, all);
   std::vector<GpuRankClass> costs;
+  costs.reserve(classes.size());
   for (const RankClass& one : classes) costs.push_back(costed(experiment, one, &model));
   return simulate_gpu_steps(costs).step_time;
 }
@@ -523,6 +524,7 @@ Prediction predict_on_gpus(const Experiment& experiment, const Cluster& cluster,
   core::Report& report = prediction.report;
   report = start_report(experiment, cluster, classes);
   std::vector<MemoryFit> memory;
+  memory.reserve(classes.size());
   for (const RankClass& one : classes) {
     memory.push_back(gpu_memory_fit(one.program, *one.gpu, granularity(experiment)));
   }
@@ -535,6 +537,7 @@ Prediction predict_on_gpus(const Experiment& experiment, const Cluster& cluster,
   if (all.size() > 1) collectives.emplace(cluster, all);
   const CollectiveModel* model = collectives ? &*collectives : nullptr;
   std::vector<GpuRankClass> costs;
+  costs.reserve(classes.size());
   for (const RankClass& one : classes) costs.push_back(costed(experiment, one, model));
   const GpuSimulationResult result = simulate_gpu_steps(costs);
 

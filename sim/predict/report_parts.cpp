@@ -98,9 +98,10 @@ Experiment settled_on(const Experiment& experiment, const Cluster& cluster) {
     const auto& slot = cluster.slots[rank];
     const std::string& device = slot.gpu.empty() ? slot.device : slot.gpu;
     if (images == nullptr && lacking.insert(device).second) {
-      faults.push_back({"experiment", "/training/micro_batch",
-                        "rank " + std::to_string(rank) + " runs on a " + device +
-                            ", for which no micro-batch is given (add \"" + device + "\")"});
+      std::string problem = "rank " + std::to_string(rank);
+      problem.append(" runs on a ").append(device);
+      problem.append(", for which no micro-batch is given (add \"").append(device).append("\")");
+      faults.push_back({"experiment", "/training/micro_batch", problem});
     }
     settled.training.micro_batch.push_back(images != nullptr ? *images : 1);
   }

@@ -139,6 +139,7 @@ std::vector<std::int64_t> balanced(const std::vector<KindOfCard>& kinds,
   }
   const double end_us = (static_cast<double>(global) + offset) / slope;
   std::vector<std::int64_t> images;
+  images.reserve(times.size());
   for (const AffineTime& time : times) {
     images.push_back(
         std::max<std::int64_t>(0, std::llround((end_us - time.fixed_us) / time.per_image_us)));
@@ -151,6 +152,7 @@ std::optional<Alternative> uneven(const Experiment& experiment, const Cluster& c
   const std::int64_t global = experiment.global_batch() / experiment.training.accumulation_steps;
   const auto ranks = experiment.parallel.world_size;
   std::vector<AffineTime> times;
+  times.reserve(kinds.size());
   for (const KindOfCard& kind : kinds) {
     times.push_back(time_of(experiment, cluster, kind, std::max<std::int64_t>(2, global / ranks)));
   }

@@ -174,8 +174,10 @@ void pass_clip(Draft& draft) {
   };
   for (int number = 0; number < static_cast<int>(count); ++number) {
     const Draft::Bucket& bucket = draft.buckets[static_cast<std::size_t>(number)];
-    const TensorId square = draft.add_tensor(
-        {.role = "square", .bucket = number, .category = MemoryCategory::optimizer_state, .elements = 1});
+    const TensorId square = draft.add_tensor({.role = "square",
+                                              .bucket = number,
+                                              .category = MemoryCategory::optimizer_state,
+                                              .elements = 1});
     lay_into(draft, square, squares, number);
     operation(OperationKind::gradient_norm, "gradient_norm", number, bucket.elements,
               {bucket.gradients}, {square});

@@ -65,8 +65,10 @@ TEST_F(BadUsage, operands_are_counted) {
             "paceline predict: needs EXPERIMENT | MODEL --gpus LIST (`paceline help predict` shows "
             "all)\n");
   EXPECT_THAT(message_of({"compare", "predicted.json"}), HasSubstr("needs REPORT REPORT…"));
-  EXPECT_THAT(message_of({"predict", "experiment.json", "again.json"}),
-              HasSubstr("does not know what to do with \"again.json\" (takes EXPERIMENT | MODEL --gpus LIST)"));
+  EXPECT_THAT(
+      message_of({"predict", "experiment.json", "again.json"}),
+      HasSubstr(
+          "does not know what to do with \"again.json\" (takes EXPERIMENT | MODEL --gpus LIST)"));
   EXPECT_THAT(message_of({"scoreboard", "runs"}), HasSubstr("\"runs\" (takes no operand)"));
   EXPECT_THAT(message_of({"check"}), HasSubstr("needs FILE…"));
   EXPECT_THAT(message_of({"help", "predict", "compare"}), HasSubstr("must be one verb"));

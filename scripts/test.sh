@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The test command: installs what is missing, builds everything, runs every test that needs no GPU,
-# and the linters. About 15 minutes on 2 cores.
+# and the linters. About 30 minutes on 2 cores.
 # Left to longer scripts: scripts/quickstart.sh (the whole job), validate/testbeds/cpu_ranks.sh
 # (predicted against measured on this machine).
 set -euo pipefail

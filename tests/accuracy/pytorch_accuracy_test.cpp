@@ -60,14 +60,15 @@ TEST(PytorchOnH200, peak_memory_is_within_five_percent_on_every_row) {
 }
 
 /// The datasheet's interval must hold what the GPU, not the host, sets the pace of: rows whose
-/// processes agree within 5 %.
+/// processes agree within 5 %. Rows whose kernels the generic efficiencies were read from do not
+/// count.
 TEST(PytorchOnH200, steps_bound_by_the_gpu_lie_inside_the_interval) {
   const Json set = cases("pytorch_h200.json");
   std::vector<double> errors;
   for (const Json& row : set["rows"]) {
     auto steps = row["step_ms"].get<std::vector<double>>();
     std::sort(steps.begin(), steps.end());
-    if (steps.back() / steps.front() > 1.05) continue;
+    if (steps.back() / steps.front() > 1.05 || row.value("use", "") == "fit") continue;
     const core::Report report = predicted(set, row, row["micro_batch"]);
     ASSERT_TRUE(report.step_time_us.has_value());
     const double measured = core::median(steps);

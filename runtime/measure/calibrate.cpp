@@ -33,6 +33,8 @@ struct CalibrationPoint {
   /// Five points of all sizes train with SGD, clipped gradients and a mean over tokens, the others
   /// with AdamW and a class token.
   core::OptimizerKind optimizer = core::OptimizerKind::adamw;
+  /// Small ones divide the parameters into several buckets, whose squares the clipping adds.
+  std::int64_t bucket_mib = 25;
 };
 
 constexpr auto sgd = core::OptimizerKind::sgd;
@@ -40,14 +42,14 @@ constexpr auto sgd = core::OptimizerKind::sgd;
 /// Widths 48…384, 17…145 tokens, few and many rows; memory-bound kernels from inside a core's cache
 /// to far beyond it.
 constexpr std::array calibration_points{
-    CalibrationPoint{48, 3, 32, 8, 16, sgd},  CalibrationPoint{96, 6, 32, 8, 48},
-    CalibrationPoint{96, 3, 32, 4, 4},        CalibrationPoint{160, 5, 32, 8, 32},
-    CalibrationPoint{160, 5, 32, 4, 8},       CalibrationPoint{256, 4, 32, 4, 4},
-    CalibrationPoint{256, 8, 32, 8, 16},      CalibrationPoint{384, 6, 32, 8, 8},
-    CalibrationPoint{384, 6, 32, 4, 2, sgd},  CalibrationPoint{128, 2, 96, 8, 2},
-    CalibrationPoint{64, 4, 96, 8, 4},        CalibrationPoint{64, 2, 32, 4, 16},
-    CalibrationPoint{128, 4, 32, 4, 24, sgd}, CalibrationPoint{224, 7, 32, 8, 64, sgd},
-    CalibrationPoint{320, 5, 32, 4, 12, sgd}, CalibrationPoint{192, 3, 32, 4, 48}};
+    CalibrationPoint{48, 3, 32, 8, 16, sgd},     CalibrationPoint{96, 6, 32, 8, 48},
+    CalibrationPoint{96, 3, 32, 4, 4},           CalibrationPoint{160, 5, 32, 8, 32},
+    CalibrationPoint{160, 5, 32, 4, 8},          CalibrationPoint{256, 4, 32, 4, 4},
+    CalibrationPoint{256, 8, 32, 8, 16},         CalibrationPoint{384, 6, 32, 8, 8},
+    CalibrationPoint{384, 6, 32, 4, 2, sgd, 1},  CalibrationPoint{128, 2, 96, 8, 2},
+    CalibrationPoint{64, 4, 96, 8, 4},           CalibrationPoint{64, 2, 32, 4, 16},
+    CalibrationPoint{128, 4, 32, 4, 24, sgd},    CalibrationPoint{224, 7, 32, 8, 64, sgd, 1},
+    CalibrationPoint{320, 5, 32, 4, 12, sgd, 2}, CalibrationPoint{192, 3, 32, 4, 48}};
 
 models::Experiment experiment_of(const CalibrationPoint& point) {
   models::Experiment experiment;
@@ -59,6 +61,7 @@ models::Experiment experiment_of(const CalibrationPoint& point) {
                       .heads = point.heads,
                       .mlp_hidden = 4 * point.width,
                       .classes = 10};
+  experiment.parallel.bucket_mib = point.bucket_mib;
   experiment.training.micro_batch = {point.batch};
   experiment.training.optimizer = point.optimizer;
   if (point.optimizer == sgd) {

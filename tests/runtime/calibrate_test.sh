@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # One short calibration on two ranks covers every kernel class at every number of active ranks,
 # point-to-point messages, reductions and whole collectives from small to large, and host issue.
-#   calibrate_test.sh PROGRAM
+# `make-profile` accepts it.
+#   calibrate_test.sh PROGRAM PACELINE
 set -euo pipefail
 program=$1
+paceline=$2
 mpirun=$(cd "$(dirname "$0")" && pwd)/../../scripts/mpirun.sh
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -34,7 +36,7 @@ for level in measured["levels"]:
     for group, classes in needed.items():
         for kernel_class in classes:
             found = len(shapes.get(kernel_class, []))
-            fewest = 1 if kernel_class == "clip_coefficient" else 5  # one number a bucket
+            fewest = 3 if kernel_class == "clip_coefficient" else 5  # numbers of buckets
             assert found >= fewest, f"{group}: {found} shapes of {kernel_class}"
 for what, fewest in (("exchanges", 9), ("reductions", 9), ("collectives", 8)):
     sizes = [entry["bytes"] for entry in measured[what]]
@@ -42,3 +44,6 @@ for what, fewest in (("exchanges", 9), ("reductions", 9), ("collectives", 8)):
 assert measured["host_issue_us"] > 0
 assert measured["cores"] >= min(2, os.cpu_count())
 PYTHON
+
+"$paceline" make-profile "$work/measurements.json" --out "$work/this_machine.json" > "$work/fits"
+grep -q "clip_coefficient" "$work/fits"

@@ -2,7 +2,8 @@
 # The test command: installs what is missing, builds everything, runs every test that needs no GPU,
 # and the linters. About 30 minutes on 2 cores.
 # Left to longer scripts: scripts/quickstart.sh (the whole job), validate/testbeds/cpu_ranks.sh
-# (predicted against measured on this machine).
+# (predicted against measured on this machine), scripts/lint.sh --deep (the analyser at full depth),
+# the asan preset (cmake --workflow --preset asan).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
